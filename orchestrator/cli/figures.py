@@ -71,12 +71,12 @@ def figures(
         choose_by=choose_by,
     )
     _make(output)
-    for figure in [one for own in drawn.figures(report).values() for one in own]:
+    for figure in [drawing for drawings in drawn.figures(report).values() for drawing in drawings]:
         for number, page in enumerate(pages(figure, width)):
             path = output / f"{figure.name}{f'-{number + 1}' if number else ''}.{form}"
             write(path, sheet(page, width).saved(form))
             say(f"{path}: {figure.caption}" if not number else str(path))
-    return 0 if report.completeness.complete else 1
+    return 0 if report.complete else 1
 
 
 def _check(folder: Path) -> None:

@@ -63,7 +63,8 @@ def _open(path: Path) -> Source:
     if others:
         raise RunFolderError(
             f"{path} holds {1 + len(others)} benchmarks, '{benchmark}' and others, which are not "
-            f"one run. Report them together: `fsl-sweep report {path}`, or `fsl_sweep.load_worlds`."
+            f"one run. Report them together: `fsl-sweep report {path}`, or "
+            "`fsl_sweep.load_benchmarks`."
         )
     return TableSource(path, rows, benchmark)
 

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping
 
 from fsl_sweep.orchestrator.report.building import build
-from fsl_sweep.orchestrator.report.content import Report, RunInfo
+from fsl_sweep.orchestrator.report.content import Content, RunInfo
 from fsl_sweep.orchestrator.report.formats.as_json import to_json
 from fsl_sweep.orchestrator.report.formats.html import to_html
 from fsl_sweep.orchestrator.report.formats.latex import to_latex
 from fsl_sweep.orchestrator.report.formats.markdown import to_markdown
 from fsl_sweep.orchestrator.report.formats.terminal import show, to_text
-from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
+from fsl_sweep.orchestrator.report.report import BenchmarksReport, Report
 
-FORMATS: Mapping[str, Callable[[Report | WorldsReport], str]] = {
+FORMATS: Mapping[str, Callable[[Content], str]] = {
     "terminal": to_text,
     "json": to_json,
     "markdown": to_markdown,
@@ -22,9 +22,9 @@ FORMATS: Mapping[str, Callable[[Report | WorldsReport], str]] = {
 
 __all__ = [
     "FORMATS",
+    "BenchmarksReport",
     "Report",
     "RunInfo",
-    "WorldsReport",
     "build",
     "show",
     "to_html",

@@ -1,188 +1,208 @@
 """What to know before believing the numbers of a report."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.answer.race import some
-from fsl_sweep.orchestrator.report.completeness import Completeness, Stopped
+from fsl_sweep.orchestrator.report.content import BenchmarksContent, Content, RunContent
+from fsl_sweep.orchestrator.report.wording import some
 from fsl_sweep.orchestrator.selection.comparing.comparison import conflicting
+from fsl_sweep.orchestrator.selection.completeness import Completeness, Stopped
 from fsl_sweep.orchestrator.selectors.snapshot import TrainLoss
 from fsl_sweep.orchestrator.statistics import Interval
 from fsl_sweep.orchestrator.text.printed import counted
 
-if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.report.content import Report
 
+def cautions_of(report: Content) -> tuple[str, ...]:
+    """Return cautions as full sentences, the gravest first, without repetition.
 
-def cautions_of(report: "Report") -> tuple[str, ...]:
-    """Cautions as full sentences, the gravest first, without repetition."""
+    Of several benchmarks those about missing methods come first, then those of each benchmark; one
+    that all share is listed once.
+    """
+    if isinstance(report, BenchmarksContent):
+        return tuple(_of_benchmarks(report))
     weight, summaries, selected = report.base_weight, report.summaries, report.selected
     by = wording.by_metric(weight)
-    found = [*_unfinished(report), *grave_cautions(report), *_lossless(report)]
+    cautions = [*_unfinished(report), *grave_cautions(report), *_lossless(report)]
     if orders := conflicting(report.ranked_by):
-        found.append(
+        cautions.append(
             f"The ranking of methods{by} depends on the strategy: {len(orders)} different orders "
             f"under {len(report.ranked_by)} strategies that read no novel score."
         )
-    found += _intervals("NovelGen", [(one.method, one.novel, one.novel_tasks) for one in summaries])
+    cautions += _intervals("NovelGen", [(c.method, c.novel, c.novel_tasks) for c in summaries])
     if weight is not None:
-        cells = [(one.method, one.reported, one.reported_tasks) for one in summaries]
-        found += _intervals(wording.mixture(weight), cells)
+        cells = [(c.method, c.reported, c.reported_tasks) for c in summaries]
+        cautions += _intervals(wording.mixture(weight), cells)
     if any(summary.novel.n > 1 for summary in summaries):
-        found.append(wording.claims(summaries, bool(report.resampled), report.partly))
-    results = [one.result.caution for one in report.comparisons]
-    found += [f"Comparisons of these snapshots{by}: {one}." for one in results if one]
+        cautions.append(wording.claims(summaries, bool(report.resampled), report.partly))
+    results = [pair.result.caution for pair in report.comparisons]
+    cautions += [f"Comparisons of these snapshots{by}: {text}." for text in results if text]
     if any(strategy.oracle for strategy in selected.strategies):
-        found.append(
+        cautions.append(
             "Strategies marked as oracle read novel scores: they are references, not results."
         )
     if any(summary.novel_tasks is not None for summary in summaries):
-        shown = report.info.protocol
-        found.append(
+        planned = report.info.protocol
+        cautions.append(
             "Intervals over tasks hold for these examples and classes (closed intervals: tasks "
             "share both); they say nothing about others."
-            if shown is None or shown.protocol.tasks.replacement
+            if planned is None or planned.protocol.tasks.replacement
             else "Intervals over tasks are open: no two tasks share an example. They hold for "
             "these classes, and say nothing about others."
         )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(cautions))
 
 
-def grave_cautions(report: "Report") -> tuple[str, ...]:
-    """What may make the answer wrong: failures, what is left out or damaged, and the plan's own."""
+def grave_cautions(report: RunContent) -> tuple[str, ...]:
+    """Return what may make the answer wrong: what is lost or stopped, and the plan's cautions."""
     lost = (*_failures(report), *stopped(report.completeness), *_left_out(report))
     return (*lost, *report.info.cautions)
 
 
-def stopped(found: Completeness) -> Iterable[str]:
-    """What a time budget stopped: of each method what is of unfinished training, or is missing."""
-    for method in dict.fromkeys(one.method for one in found.stopped):
-        own = [one for one in found.stopped if one.method == method]
-        if begun := [one for one in own if one.epoch]:
-            epochs = _span(one.epoch for one in begun)
-            if planned := {one.planned for one in begun if one.planned}:
+def stopped(completeness: Completeness) -> Iterable[str]:
+    """Say of each method what its time budget stopped: unfinished training, or what is missing."""
+    for method in dict.fromkeys(trial.method for trial in completeness.stopped):
+        trials = [trial for trial in completeness.stopped if trial.method == method]
+        if begun := [trial for trial in trials if trial.epoch]:
+            epochs = _span(trial.epoch for trial in begun)
+            if planned := {trial.planned for trial in begun if trial.planned}:
                 epochs += f" of {_span(planned)}"
             yield (
-                f"{method} was stopped by its budget in {_where(found, begun)}, after {epochs} "
-                "epochs: its scores are of unfinished training."
+                f"{method} was stopped by its budget in {_where(completeness, begun)}, after "
+                f"{epochs} epochs: its scores are of unfinished training."
             )
-        if early := [one for one in own if not one.epoch]:
+        if early := [trial for trial in trials if not trial.epoch]:
             yield (
-                f"{method} was stopped by its budget in {_where(found, early)}, before its first "
-                "snapshot: what depends on that is left out. Raise `budget.seconds`."
+                f"{method} was stopped by its budget in {_where(completeness, early)}, before its "
+                "first snapshot: what depends on that is left out. Raise `budget.seconds`."
             )
 
 
-def _where(found: Completeness, own: Sequence[Stopped]) -> str:
-    """``seeds 0, 1``, and how many trials of the method that is, unless it has one a seed."""
-    seeds = sorted({one.seed for one in own})
-    shown = f"seed{'s' if seeds[1:] else ''} {', '.join(map(str, seeds))}"
-    planned = found.trials[own[0].method][1]
-    if planned == found.seeds[own[0].method][1]:
-        return shown
-    return f"{shown} ({len(own)} of {counted(planned, 'trial')})"
+def _of_benchmarks(report: BenchmarksContent) -> Iterable[str]:
+    for benchmark, methods in report.absent.items():
+        yield (
+            f"{benchmark} lacks {some(methods)} under {report.lead}: nothing is decided over "
+            "benchmarks, and its regret and right of two are over other methods."
+        )
+    cautions = {name: cautions_of(content) for name, content in report.reports.items()}
+    first, *others = cautions.values()
+    shared = [text for text in first if all(text in texts for texts in others)]
+    yield from shared
+    for benchmark, texts in cautions.items():
+        yield from (f"{benchmark}: {text}" for text in texts if text not in shared)
+
+
+def _where(completeness: Completeness, trials: Sequence[Stopped]) -> str:
+    """Write ``seeds 0, 1``, and how many trials that is, unless it is one a seed."""
+    method, seeds = trials[0].method, sorted({trial.seed for trial in trials})
+    text = f"seed{'s' if seeds[1:] else ''} {', '.join(map(str, seeds))}"
+    planned = completeness.trials[method][1]
+    if planned == completeness.seeds[method][1]:
+        return text
+    return f"{text} ({len(trials)} of {counted(planned, 'trial')})"
 
 
 def _span(values: Iterable[int]) -> str:
-    """``2``, or ``2 to 5``."""
-    found = sorted({*values})
-    return " to ".join(map(str, dict.fromkeys([found[0], found[-1]])))
+    """Write ``2``, or ``2 to 5``."""
+    ends = sorted({*values})
+    return " to ".join(map(str, dict.fromkeys([ends[0], ends[-1]])))
 
 
-def _failures(report: "Report") -> Iterable[str]:
-    """Seeds that a failed trial removed: what is left may be the seeds where nothing went wrong."""
+def _failures(report: RunContent) -> Iterable[str]:
+    """Name seeds that a failed trial removed: the others may be those where all went well."""
     lost: dict[str, set[int]] = {}
-    for one in report.completeness.problems:
-        if one.reason.startswith("failed"):
-            lost.setdefault(one.method, set()).add(one.seed)
-    there = {one.method for one in report.summaries}
-    if shown := [
+    for problem in report.completeness.problems:
+        if problem.reason.startswith("failed"):
+            lost.setdefault(problem.method, set()).add(problem.seed)
+    reported = {cell.method for cell in report.summaries}
+    if names := [
         f"{method} (seed {', '.join(map(str, sorted(seeds)))})"
         for method, seeds in lost.items()
-        if method in there
+        if method in reported
     ]:
         yield (
-            "What is reported is of the seeds without a failed trial, which may flatter a method "
-            f"that fails where it is bad. Left out: {', '.join(shown)}."
+            "Only seeds without a failed trial are reported; this flatters a method that fails on "
+            f"its worst seeds. Left out: {', '.join(names)}."
         )
 
 
-def _unfinished(report: "Report") -> Iterable[str]:
-    reported, by, found = report.info.protocol, report.info.chosen_by, report.completeness
-    if found.failed or found.missing:
+def _unfinished(report: RunContent) -> Iterable[str]:
+    reported, by, completeness = report.info.protocol, report.info.chosen_by, report.completeness
+    if completeness.failed or completeness.missing:
         yield "The run is incomplete: run the sweep again, or complete the table, to finish it."
         if by is not None and by.name != MAIN:
             yield (
-                f"Only trials that are measured whole under {wording.protocol(by)} take part: "
-                f"{wording.measuring(by, every=True)} measures them."
+                "Only trials with every snapshot measured under "
+                f"{wording.protocol(by)} take part: {wording.measuring(by, every=True)} measures "
+                "them."
             )
-    if found.unmeasured and reported is not None:
-        yield wording.unmeasured(found.unmeasured, reported, report.info.as_planned)
+    if completeness.unmeasured and reported is not None:
+        yield wording.unmeasured(completeness.unmeasured, reported, report.info.as_planned)
     if report.partly is not None and 0 < len(report.resampled) < len(report.summaries):
         yield (
             f'Strategies without "{wording.SELECTION}" choose snapshots in resamples that are not '
-            f"measured under "
-            f"{wording.protocol(report.partly)}: {wording.measuring(report.partly, every=True)} "
-            "measures all."
+            f"measured under {wording.protocol(report.partly)}: "
+            f"{wording.measuring(report.partly, every=True)} measures all."
         )
 
 
-def _left_out(report: "Report") -> Iterable[str]:
-    selected = report.selected
-    for one in report.over_protocols:
-        if one.damaged:
+def _left_out(report: RunContent) -> Iterable[str]:
+    for under in report.over_protocols:
+        if under.damaged:
             yield (
-                f"What was measured under {wording.protocol(one.planned)} is damaged: "
-                f"{', '.join(one.damaged)}. `fsl-sweep verify RUN` names each file."
+                f"What was measured under {wording.protocol(under.planned)} is damaged: "
+                f"{', '.join(under.damaged)}. `fsl-sweep verify RUN` names each file."
             )
+    strategies = report.selected.strategies
     cells = {(summary.method, summary.strategy) for summary in report.summaries}
-    under: dict[str, list[str]] = {}
-    for method in selected.methods:
-        lost = [s for s in selected.strategies if (method, s) not in cells]
-        if lost and len(lost) == len(selected.strategies):
+    methods_of: dict[str, list[str]] = {}
+    for method in report.selected.methods:
+        lost = [strategy for strategy in strategies if (method, strategy) not in cells]
+        if lost and len(lost) == len(strategies):
             yield f"{method} is left out of the table: {_why_left_out(report, method)}."
-        elif shown := [str(s) for s in lost if not by_missing_loss(report, method, s.snapshot)]:
-            under.setdefault(", ".join(shown), []).append(method)
-    for strategies, methods in under.items():
+        elif names := [str(s) for s in lost if not by_missing_loss(report, method, s.snapshot)]:
+            methods_of.setdefault(", ".join(names), []).append(method)
+    for names, methods in methods_of.items():
         are = "is" if len(methods) == 1 else "are"
-        yield f"{some(methods)} {are} left out under {strategies}."
+        yield f"{some(methods)} {are} left out under {names}."
 
 
-def _lossless(report: "Report") -> Iterable[str]:
-    """Methods that no strategy by training loss can have: nothing went wrong."""
-    there = {one.method for one in report.summaries}
-    methods = [m for m in report.selected.methods if m in there]
+def _lossless(report: RunContent) -> Iterable[str]:
+    """Name methods that no strategy by training loss can have: nothing went wrong."""
+    reported = {cell.method for cell in report.summaries}
     names = report.info.snapshot
-    if found := [m for m in methods if any(by_missing_loss(report, m, name) for name in names)]:
-        has = "has" if len(found) == 1 else "have"
-        yield f"{some(found)} {has} no training loss, and no snapshot that is chosen by it."
+    if methods := [
+        method
+        for method in report.selected.methods
+        if method in reported and any(by_missing_loss(report, method, name) for name in names)
+    ]:
+        has = "has" if len(methods) == 1 else "have"
+        yield f"{some(methods)} {has} no training loss, and no snapshot that is chosen by it."
 
 
-def by_missing_loss(report: "Report", method: str, snapshot: str | None) -> bool:
-    """Whether a snapshot selector chooses by the training loss, and the method has none."""
+def by_missing_loss(report: RunContent, method: str, snapshot: str | None) -> bool:
+    """Return whether a snapshot selector chooses by the training loss, and the method has none."""
     return snapshot == TrainLoss.name and method in report.lossless
 
 
-def _why_left_out(report: "Report", method: str) -> str:
-    """Why no strategy has a row for a method."""
-    own = [one for one in report.left_out if one.method == method]
-    if any(one.epoch is not None for one in own):
+def _why_left_out(report: RunContent, method: str) -> str:
+    """Say why no strategy has a row for a method."""
+    problems = [problem for problem in report.left_out if problem.method == method]
+    if any(problem.epoch is not None for problem in problems):
         return "chosen snapshots are not measured on the report tasks"
-    if any(one.trial is not None and one.fold is None for one in own):
+    if any(problem.trial is not None and problem.fold is None for problem in problems):
         return "some of its planned trials are not usable"
     return "no strategy could choose among its trials"
 
 
 def _intervals(name: str, cells: Sequence[tuple[str, Interval, Interval | None]]) -> Iterable[str]:
-    """Of cells of (method, interval over seeds, interval over tasks)."""
-    for title, at in (("over seeds", 0), ("over tasks", 1)):
-        where: dict[str, list[str]] = {}
-        for method, *intervals in cells:
-            one = intervals[at]
-            if one is not None and one.caution:
-                where.setdefault(one.caution, []).append(method)
-        for caution, methods in where.items():
+    """Repeat the cautions of cells (method, interval over seeds, interval over tasks)."""
+    for place, over in ((1, "over seeds"), (2, "over tasks")):
+        methods_of: dict[str, list[str]] = {}
+        for cell in cells:
+            interval = cell[place]
+            if isinstance(interval, Interval) and interval.caution:
+                methods_of.setdefault(interval.caution, []).append(cell[0])
+        for caution, methods in methods_of.items():
             of = "" if len(methods) == len(cells) else f" ({', '.join(dict.fromkeys(methods))})"
-            yield f"{name} intervals {title}: {caution}{of}."
+            yield f"{name} intervals {over}: {caution}{of}."

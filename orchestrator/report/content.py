@@ -1,15 +1,14 @@
-"""The content of a report: everything that its formats show, and nothing about how."""
+"""The content of a report: everything that its formats show, and nothing about how.
+
+What is said of it lies above: the answer, the cautions, the document.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from fsl_sweep.orchestrator.records.measures import Measure
-from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
-from fsl_sweep.orchestrator.report.answer.answer import Answer, answer_of
-from fsl_sweep.orchestrator.report.cautions import cautions_of
-from fsl_sweep.orchestrator.report.completeness import Completeness
+from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.curves import Curve
 from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
 from fsl_sweep.orchestrator.report.tradeoff import TradeOff
@@ -21,24 +20,27 @@ from fsl_sweep.orchestrator.selection.comparing.comparison import (
     compare_methods,
     conflicting,
 )
-from fsl_sweep.orchestrator.selection.comparing.needs import Needs
+from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import OverBenchmarks
 from fsl_sweep.orchestrator.selection.comparing.over_seeds import (
-    MethodDifference,
     compare_over_seeds,
 )
 from fsl_sweep.orchestrator.selection.comparing.overtuning import Overtuning
+from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis
 from fsl_sweep.orchestrator.selection.comparing.stability import Stability
 from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyComparison
+from fsl_sweep.orchestrator.selection.completeness import Completeness
 from fsl_sweep.orchestrator.selection.ensembles import Ensemble
 from fsl_sweep.orchestrator.selection.methods import Summary, TrialRankCorrelation
+from fsl_sweep.orchestrator.selection.question import Question
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
-from fsl_sweep.orchestrator.selection.results import Strategy
+from fsl_sweep.orchestrator.selection.results import Selection, Strategy
 from fsl_sweep.orchestrator.selection.select import LeftOut, Selected
+from fsl_sweep.orchestrator.statistics import SelectionBootstrap
 
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What a report needs to know of a run beside its records.
+    """A run without its records, and what is asked of it.
 
     Attributes:
         name: the sweep's name.
@@ -72,15 +74,16 @@ class RunInfo:
     as_planned: bool = True
 
     @property
-    def apart(self) -> tuple[Measure, ...]:
-        """Measures whose tasks are of other classes where is chosen than where is reported."""
-        both = [one and one.protocol.novel for one in (self.protocol, self.chosen_by)]
-        return ("novel",) if both[0] != both[1] else ()
-
-    @property
-    def timed(self) -> bool:
-        """Whether the recorded seconds of measuring are of the report's tasks."""
-        return self.protocol is None or self.protocol.name == MAIN
+    def question(self) -> Question:
+        """Return what is asked of the run."""
+        return Question(
+            self.snapshot,
+            self.hyperparameter,
+            self.metric,
+            self.protocol,
+            self.chosen_by,
+            self.as_planned,
+        )
 
 
 @dataclass(frozen=True)
@@ -97,13 +100,34 @@ class Cost:
     everywhere: bool = True
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a reader wants to know first.
+
+    Attributes:
+        sentences: the whole answer, for a person.
+        best: the method with the best mean under the strategy; None where there is none, where
+            several are equal, or where only novel scores choose.
+        decided: whether nothing is missing and the best is better than every other method.
+        strategy: the one that this is about.
+        needs: what would tell the best from the next that is not decided; empty where that is not
+            known.
+    """
+
+    sentences: tuple[str, ...]
+    best: str | None = None
+    decided: bool = False
+    strategy: Strategy | None = None
+    needs: tuple[PowerAnalysis, ...] = ()
+
+
 @dataclass(frozen=True, repr=False)
-class Report:
-    """Everything that a format may show.
+class RunContent:
+    """Everything that a format may show of a run.
 
     Attributes:
         info: the run.
-        completeness: how much of the plan is there. All else is of whole seeds only.
+        completeness: how much of the plan is there. All else is of complete seeds only.
         lead: the strategy that the answer speaks of; None where no method has any.
         selected: all selections, and what was left out.
         summaries, rankings: see ``summary``. Rankings, comparisons, differences and ``stability``
@@ -116,7 +140,7 @@ class Report:
         over_methods: strategies compared with each other over all methods, by regret.
         overtuning: what choosing a configuration lost against taking the first one.
         seedless: the methods that are not trained, and of which no two seeds differ.
-        lossless: the methods without any training loss: programs, and what trains nothing.
+        lossless: the methods without any training loss: submissions, and what trains nothing.
         torn: the planned full trials that are not usable. Their seeds take no part.
         resampled: the cells of the table with the selection repeated on resampled tasks and
             seeds; empty where that was not done.
@@ -137,7 +161,7 @@ class Report:
     selected: Selected
     summaries: tuple[Summary, ...]
     rankings: tuple[Ranking, ...]
-    needs: tuple[Needs, ...]
+    needs: tuple[PowerAnalysis, ...]
     ranked: Callable[[], tuple[TrialRankCorrelation, ...]]
     curves: tuple[Curve, ...]
     curves_total: int
@@ -159,16 +183,20 @@ class Report:
 
     @cached_property
     def comparisons(self) -> tuple[MethodComparison, ...]:
-        """Pairs of methods on the common tasks: claims about these snapshots."""
+        """Return pairs of methods on the common tasks: claims about these snapshots."""
         return compare_methods(self.summaries, self.rope)
 
     @cached_property
-    def differences(self) -> tuple[MethodDifference, ...]:
-        """Pairs of methods over seeds, by strategy: claims about methods."""
-        return tuple(one for strategy in self._cells for one in self.differences_under(strategy))
+    def differences(self) -> tuple[MethodComparison, ...]:
+        """Return pairs of methods over seeds, by strategy: claims about methods."""
+        return tuple(pair for strategy in self._cells for pair in self.differences_under(strategy))
 
-    def differences_under(self, strategy: Strategy) -> tuple[MethodDifference, ...]:
-        """Those of one strategy, whose tasks are read now."""
+    def summaries_of(self, strategy: Strategy) -> Sequence[Summary]:
+        """Return the cells of the table of one strategy, in plan order."""
+        return self._cells.get(strategy, ())
+
+    def differences_under(self, strategy: Strategy) -> tuple[MethodComparison, ...]:
+        """Return those of one strategy, whose tasks are read now."""
         if strategy not in self._differences:
             cells = self._cells[strategy]
             self._differences[strategy] = compare_over_seeds(
@@ -181,8 +209,20 @@ class Report:
         return by_strategy(self.summaries)
 
     @cached_property
-    def _differences(self) -> dict[Strategy, tuple[MethodDifference, ...]]:
+    def _differences(self) -> dict[Strategy, tuple[MethodComparison, ...]]:
         return {}
+
+    @cached_property
+    def repeated(self) -> Mapping[tuple[str, Strategy], ResampledCell]:
+        """Return the cells whose selection was repeated, by method and strategy."""
+        return {(cell.method, cell.strategy): cell for cell in self.resampled}
+
+    def interval_of(self, cell: Summary) -> SelectionBootstrap | None:
+        """Return the interval that repeats the selection, of what methods are compared by."""
+        repeated = self.repeated.get((cell.method, cell.strategy))
+        if repeated is None:
+            return None
+        return repeated.result if self.base_weight is None else repeated.mixed
 
     def read_tasks(self) -> None:
         """Read the report tasks of all choices, which the answer does not need.
@@ -190,65 +230,97 @@ class Report:
         Raises:
             Damaged: they are not those that were recorded.
         """
-        under = [[c for one in u.summaries for c in one.choices] for u in self.over_protocols]
-        for own in (self.selected.selections, *under):
+        chosen: list[Sequence[Selection]] = [self.selected.selections]
+        for under in self.over_protocols:
+            chosen.append([choice for cell in under.summaries for choice in cell.choices])
+        for choices in chosen:
             # Of each trial once: its chosen snapshots are read together.
-            each = {(one.method, one.trial): one.scores for one in own}.values()
-            for scores in each:
+            for scores in {(c.method, c.trial): c.scores for c in choices}.values():
                 scores("novel")
 
     @cached_property
     def rank_correlations(self) -> tuple[TrialRankCorrelation, ...]:
-        """How well measures rank the snapshots of each trial, which the answer does not need."""
+        """Return how well measures rank the snapshots of each trial; the answer needs none."""
         return self.ranked()
 
     @cached_property
     def tradeoffs(self) -> tuple[TradeOff, ...]:
-        """BaseGen and NovelGen of every configuration, by snapshot selector."""
+        """Return BaseGen and NovelGen of every configuration, by snapshot selector."""
         return self.traded()
 
-    @cached_property
-    def answer(self) -> Answer:
-        """Who wins, which strategy to choose by, and what would decide it."""
-        # pyright sees this file twice: here, and through src/.
-        return answer_of(self)  # pyright: ignore[reportArgumentType]
-
     def named(self, method: str) -> str:
-        """As of ``Completeness``."""
+        """Return the method with how much of it is there, as of ``Completeness``."""
         return self.completeness.named(method)
 
     @property
-    def cautions(self) -> tuple[str, ...]:
-        """What to know before believing the numbers."""
-        # pyright sees this file twice: here, and through src/.
-        return cautions_of(self)  # pyright: ignore[reportArgumentType]
-
-    @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """What takes no part in the selections, and why."""
+        """Return what takes no part in the selections, and why."""
         return (*self.torn, *self.selected.left_out)
 
     @property
     def ranking_survives(self) -> bool | None:
-        """Whether the strategies that are no oracles rank methods alike; None where none does."""
+        """Return whether strategies that are no oracles rank methods alike; None without any."""
         return not conflicting(self.ranked_by) if self.ranked_by else None
 
     @property
     def ranked_by(self) -> tuple[Ranking, ...]:
-        """The orders of two or more methods under strategies that are no oracles."""
-        usual = (one for one in self.rankings if not one.strategy.oracle)
-        return tuple(one for one in usual if len(one.methods) > 1)
+        """Return the orders of two or more methods under strategies that are no oracles."""
+        usual = (ranking for ranking in self.rankings if not ranking.strategy.oracle)
+        return tuple(ranking for ranking in usual if len(ranking.methods) > 1)
+
+    @property
+    def name(self) -> str:
+        """Return the sweep's name."""
+        return self.info.name
+
+    @property
+    def complete(self) -> bool:
+        """Return whether nothing is missing from the report."""
+        return self.completeness.complete
 
     @property
     def base_weight(self) -> float | None:
-        """The weight of BaseGen in what methods are compared by; None where that is NovelGen."""
+        """Return the weight of BaseGen in what methods are compared by; None for NovelGen."""
         return self.selected.base_weight
 
     def __repr__(self) -> str:
-        return f"<Report of {self.info.name!r}>"
+        return f"<Report of {self.name!r}>"
 
-    def _repr_html_(self) -> str:
-        # A format is not loaded before there is something to show.
-        from fsl_sweep.orchestrator.report.formats.notebook import report_shown
 
-        return report_shown(self)  # pyright: ignore[reportArgumentType]
+@dataclass(frozen=True, repr=False)
+class BenchmarksContent:
+    """Everything that a format may show of several benchmarks.
+
+    Attributes:
+        name: of all of them.
+        reports: by benchmark, each as if it stood by itself.
+        lead: the strategy that methods are compared under; None where no benchmark has any.
+        over: what they say together; None where they have no strategy in common.
+    """
+
+    name: str
+    reports: Mapping[str, RunContent]
+    lead: Strategy | None
+    over: OverBenchmarks | None
+
+    @property
+    def complete(self) -> bool:
+        """Return whether nothing that is planned is missing from any benchmark."""
+        return all(report.complete for report in self.reports.values())
+
+    @property
+    def absent(self) -> Mapping[str, Sequence[str]]:
+        """Return the methods that benchmarks lack, as of ``OverBenchmarks``."""
+        return {} if self.over is None else self.over.absent
+
+    @property
+    def base_weight(self) -> float | None:
+        """Return the weight of BaseGen, as of ``RunContent``; the same in all benchmarks."""
+        return next(iter(self.reports.values())).base_weight
+
+    def __repr__(self) -> str:
+        return f"<Report of {self.name!r}>"
+
+
+Content = RunContent | BenchmarksContent
+"""Everything that a format may show, of a run or of several benchmarks."""

@@ -13,7 +13,7 @@ from fsl_sweep.orchestrator.selection.choices import Chosen
 
 @dataclass(frozen=True)
 class Curve:
-    """One trial's progression on the selection tasks.
+    """A trial's progression on the selection tasks.
 
     Attributes:
         trial: which one.
@@ -24,14 +24,14 @@ class Curve:
     picks: Mapping[str, int]
 
     def scores(self, measure: Measure) -> np.ndarray:
-        """Accuracies in [0, 1] by epoch, float64 ``[E]``."""
+        """Return accuracies in [0, 1] by epoch, float64 ``[E]``."""
         return self.trial.scores[measure, "selection"].means
 
 
 def curves_of(
     chosen: Chosen, selectors: Sequence[str], limit: int
 ) -> tuple[tuple[Curve, ...], int]:
-    """The curves of at most ``limit`` configurations, all of their seeds; and how many there are.
+    """Return the curves of at most ``limit`` configurations, all seeds; and how many there are.
 
     Methods share them fairly, and show first the configurations that reach the highest ValGen.
     """
@@ -40,18 +40,17 @@ def curves_of(
         if trial.fold is None:
             groups.setdefault((trial.method, trial.configuration), []).append(trial)
     queues = [
-        sorted(own, key=lambda key: -_best(groups[key]))
+        sorted((key for key in groups if key[0] == method), key=lambda key: -_best(groups[key]))
         for method in dict.fromkeys(method for method, _ in groups)
-        if (own := [key for key in groups if key[0] == method])
     ]
     kept = {*[key for turn in zip_longest(*queues) for key in turn if key is not None][:limit]}
-    shown = [trial for key, own in groups.items() if key in kept for trial in own]
+    shown = [trial for key, trials in groups.items() if key in kept for trial in trials]
     total = sum(map(len, groups.values()))
     return tuple(_curve(trial, chosen, selectors) for trial in shown), total
 
 
 def _best(trials: Sequence[TrialHistory]) -> float:
-    """The highest ValGen of any snapshot, mean over seeds, in [0, 1]."""
+    """Return the highest ValGen of any snapshot, mean over seeds, in [0, 1]."""
     tables = [trial.scores["val", "selection"].means for trial in trials]
     return float(np.mean([np.nanmax([0.0, *means]) for means in tables]))
 

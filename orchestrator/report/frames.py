@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def epochs_of(trial: TrialHistory, protocol: PlannedProtocol | None) -> "pd.DataFrame":
-    """One row for each recorded epoch of a trial, with its scores under a protocol."""
+    """Return a row for each recorded epoch of a trial, with its scores under a protocol."""
     import pandas as pd
 
     columns: dict[str, Any] = {
@@ -34,14 +34,14 @@ def epochs_of(trial: TrialHistory, protocol: PlannedProtocol | None) -> "pd.Data
 
 
 def epoch_columns(trials: Sequence[TrialHistory]) -> list[str]:
-    """The columns of ``epochs_of`` where no epoch of the planned trials is recorded."""
+    """Return the columns of ``epochs_of`` where no epoch of the planned trials is recorded."""
     means = [f"{measure}_{task_set}" for measure in MEASURES for task_set in TASK_SETS]
     first = ["method", "trial", "configuration", "seed", "fold", "status"]
     return [*first, *_keys(trials), "epoch", *CURVES, "protocol", *means]
 
 
 def selection_columns(trials: Sequence[TrialHistory]) -> list[str]:
-    """The columns of ``row_of`` where nothing was selected among the planned trials."""
+    """Return the columns of ``row_of`` where nothing was selected among the planned trials."""
     strategy = ["snapshot_selector", "hyperparameter_selector", "oracle"]
     scores = [f"{measure}{end}" for measure in MEASURES for end in ("", "_low", "_high")]
     chosen = ["trial", "configuration", *_keys(trials), "epoch"]
@@ -54,29 +54,29 @@ def _keys(trials: Sequence[TrialHistory]) -> list[str]:
 
 
 def _name(protocol: PlannedProtocol | None) -> str | None:
-    """None in frames of a table, which has no protocols."""
+    """Return its name: None in frames of a table, which has no protocols."""
     return None if protocol is None else protocol.name
 
 
-def row_of(one: "Selection", protocol: PlannedProtocol | None) -> dict[str, Any]:
-    """What was chosen, and its report scores under a protocol."""
+def row_of(selection: "Selection", protocol: PlannedProtocol | None) -> dict[str, Any]:
+    """Return what was chosen, and its report scores under a protocol."""
     row: dict[str, Any] = {
-        "method": one.method,
-        "seed": one.seed,
-        "snapshot_selector": one.strategy.snapshot,
-        "hyperparameter_selector": one.strategy.hyperparameter,
-        "oracle": one.strategy.oracle,
-        "trial": one.trial,
-        "configuration": one.configuration,
-        **one.hyperparameters,
-        "epoch": one.epoch,
+        "method": selection.method,
+        "seed": selection.seed,
+        "snapshot_selector": selection.strategy.snapshot,
+        "hyperparameter_selector": selection.strategy.hyperparameter,
+        "oracle": selection.strategy.oracle,
+        "trial": selection.trial,
+        "configuration": selection.snapshot.configuration,
+        **selection.hyperparameters,
+        "epoch": selection.epoch,
         "protocol": _name(protocol),
     }
     for measure in MEASURES:
-        interval = getattr(one, measure)
+        interval = getattr(selection, measure)
         row |= {
             measure: interval.mean,
             f"{measure}_low": interval.low,
             f"{measure}_high": interval.high,
         }
-    return row | {"regret": one.regret, "novel_evaluations": one.novel_evaluations}
+    return row | {"regret": selection.regret, "novel_evaluations": selection.novel_evaluations}

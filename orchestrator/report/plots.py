@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
 from fsl_sweep.orchestrator.errors import RunFolderError
-from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.report import Report
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.report.figures.sheet import Sheet
@@ -21,23 +21,23 @@ class Plots:
     Each is a matplotlib figure, ``width`` cm wide, that a notebook shows and ``savefig`` saves.
     """
 
-    def __init__(self, build: Callable[..., Report], **asked: Any) -> None:
-        self._build, self._asked = build, asked
+    def __init__(self, build: Callable[..., Report], **options: Any) -> None:
+        self._build, self._options = build, options
 
-    def __call__(self, **asked: Any) -> "Plots":
-        """The figures of another report. Arguments and exceptions as of ``Run.report``."""
-        return Plots(self._build, **self._asked | asked)
+    def __call__(self, **options: Any) -> "Plots":
+        """Return the figures of another report. Arguments and exceptions as of ``Run.report``."""
+        return Plots(self._build, **self._options | options)
 
     @cached_property
     def _report(self) -> Report:
-        return self._build(**self._asked)
+        return self._build(**self._options)
 
     def forest(self, width: float = WIDTH) -> "Sheet":
-        """Methods by strategies with their intervals. Raises RunFolderError without any."""
-        return self._sheet("answer", width, "no method has a whole seed with a chosen snapshot")
+        """Draw methods by strategies with their intervals. Raises RunFolderError without any."""
+        return self._sheet("answer", width, "no method has a complete seed with a chosen snapshot")
 
     def tradeoff(self, width: float = WIDTH) -> "Sheet":
-        """BaseGen and NovelGen of every configuration. Raises RunFolderError without any."""
+        """Draw BaseGen and NovelGen of every configuration. Raises RunFolderError without any."""
         return self._sheet(
             "strategies",
             width,
@@ -45,19 +45,19 @@ class Plots:
         )
 
     def differences(self, width: float = WIDTH) -> "Sheet":
-        """Pairs of methods over seeds. Raises RunFolderError without any."""
+        """Draw pairs of methods over seeds. Raises RunFolderError without any."""
         return self._sheet("differences", width, "it takes two methods with common report tasks")
 
     def curves(self, width: float = WIDTH) -> "Sheet":
-        """Learning curves, with the epochs that were chosen. Raises RunFolderError without any."""
+        """Draw learning curves, with the chosen epochs. Raises RunFolderError without any."""
         return self._sheet("curves", width, "no trial is finished")
 
     def response(self, width: float = WIDTH) -> "Sheet":
-        """Accuracy over each axis of the grid. Raises RunFolderError without any."""
+        """Draw accuracy over each axis of the grid. Raises RunFolderError without any."""
         return self._sheet("response", width, "no method has a grid with two values or more")
 
     def budget(self, width: float = WIDTH) -> "Sheet":
-        """Regret against novel evaluations. Raises RunFolderError without any."""
+        """Draw regret against novel evaluations. Raises RunFolderError without any."""
         return self._sheet("budget", width, "no strategy has a budget")
 
     def _sheet(self, key: str, width: float, lacking: str) -> "Sheet":

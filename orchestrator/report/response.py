@@ -4,14 +4,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fsl_sweep.orchestrator.report.content import RunContent
 from fsl_sweep.orchestrator.report.tradeoff import TradeOffPoint
 from fsl_sweep.orchestrator.selectors.mixture import mixed
 from fsl_sweep.orchestrator.statistics.main_effects import MainEffect, main_effect
-
-if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.report.content import Report
 
 
 @dataclass(frozen=True)
@@ -36,31 +34,31 @@ class Response:
 
     @property
     def numeric(self) -> bool:
-        """Whether levels are numbers, with distances between them."""
+        """Return whether levels are numbers, with distances between them."""
         return all(map(_is_number, self.levels))
 
     @property
     def logarithmic(self) -> bool:
-        """Whether the levels are positive numbers over a decade or more."""
+        """Return whether the levels are positive numbers over a decade or more."""
         return self.numeric and self.levels[0] > 0 and self.levels[-1] >= 10 * self.levels[0]
 
 
-def responses_of(report: "Report") -> tuple[Response, ...]:
-    """Every axis with two levels or more, by method in plan order.
+def responses_of(report: RunContent) -> tuple[Response, ...]:
+    """Return every axis with two levels or more, by method in plan order.
 
     Snapshots are those of the snapshot selector that the answer speaks of.
     """
     if report.lead is None:
         return ()
-    first = report.lead.snapshot
-    points = next((one.points for one in report.tradeoffs if first in one.snapshots), ())
-    found: list[Response] = []
+    snapshot = report.lead.snapshot
+    points = next((t.points for t in report.tradeoffs if snapshot in t.snapshots), ())
+    responses: list[Response] = []
     for method in dict.fromkeys(point.method for point in points):
-        own = [point for point in points if point.method == method]
-        for axis in own[0].hyperparameters:
-            if len({_key(point, axis) for point in own}) > 1:
-                found.append(_response(own, axis, first, report.base_weight))
-    return tuple(found)
+        of_method = [point for point in points if point.method == method]
+        for axis in of_method[0].hyperparameters:
+            if len({_key(point, axis) for point in of_method}) > 1:
+                responses.append(_response(of_method, axis, snapshot, report.base_weight))
+    return tuple(responses)
 
 
 def _response(
@@ -68,11 +66,11 @@ def _response(
 ) -> Response:
     levels: dict[str, Any] = {_key(p, axis): p.hyperparameters.get(axis) for p in points}
     if all(map(_is_number, levels.values())):
-        levels = dict(sorted(levels.items(), key=lambda item: item[1]))
+        levels = dict(sorted(levels.items(), key=lambda level: level[1]))
     values: dict[str, list[float]] = {key: [] for key in levels}
     for point in points:
         values[_key(point, axis)] += [_accuracy(pair, base_weight) for pair in point.seeds]
-    every = [(value, key) for key, own in values.items() for value in own]
+    pairs = [(value, key) for key, of_level in values.items() for value in of_level]
     full = _is_full_grid([point.hyperparameters for point in points])
     return Response(
         method=points[0].method,
@@ -80,14 +78,14 @@ def _response(
         snapshot=snapshot,
         levels=tuple(levels.values()),
         values=tuple(map(tuple, values.values())),
-        effect=main_effect([v for v, _ in every], [k for _, k in every]) if full else None,
+        effect=main_effect([v for v, _ in pairs], [key for _, key in pairs]) if full else None,
     )
 
 
-def _is_full_grid(given: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether every combination of the levels of all axes is there, once."""
-    axes = list(dict.fromkeys(axis for one in given for axis in one))
-    rows = [tuple(_written(one.get(axis)) for axis in axes) for one in given]
+def _is_full_grid(configurations: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether every combination of the levels of all axes is there, once."""
+    axes = list(dict.fromkeys(axis for values in configurations for axis in values))
+    rows = [tuple(_written(values.get(axis)) for axis in axes) for values in configurations]
     return sorted(rows) == sorted(product(*({*column} for column in zip(*rows, strict=True))))
 
 
@@ -101,7 +99,7 @@ def _key(point: TradeOffPoint, axis: str) -> str:
 
 
 def _written(value: Any) -> str:
-    """The same text for equal values, and only for those: 1 is 1.0, and not true."""
+    """Return the same text for equal values, and only for those: 1 is 1.0, and not true."""
     number = float(value) if _is_number(value) else value
     return json.dumps(number, sort_keys=True, default=str)
 

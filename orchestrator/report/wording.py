@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import LEVEL
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.select import Selection, Strategy
 from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
@@ -17,13 +16,20 @@ from fsl_sweep.orchestrator.selectors.budgeted_oracle import BudgetedOracle
 from fsl_sweep.orchestrator.selectors.mixture import Mixture
 from fsl_sweep.orchestrator.selectors.names import parse
 from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
+from fsl_sweep.orchestrator.statistics.comparison import LEVEL
 from fsl_sweep.orchestrator.text.printed import counted
 
 ORACLE = "*"
 """What follows the name of a strategy that reads novel scores."""
 
+FULL_ORACLE = "oracle / oracle"
+"""The strategy that regret is measured against."""
+
 SELECTION = "+- with selection"
 """The column of the interval over seeds and tasks that repeats the selection."""
+
+NAMES_SHOWN = 3
+"""Of many names, in a sentence."""
 
 _CHOSEN_BY = {
     "last": "last epoch",
@@ -36,19 +42,29 @@ _CHOSEN_BY = {
 }
 
 
+def some(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    shown, left = [*names[:NAMES_SHOWN]], len(names) - NAMES_SHOWN
+    if left == 1:
+        shown, left = [*names[: NAMES_SHOWN - 1]], 2
+    if left > 0:
+        return f"{', '.join(shown)} and {left} more"
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+
+
 def percent(value: float) -> str:
-    """An accuracy in [0, 1] as a percentage with two decimals; a dash for NaN."""
+    """Write an accuracy in [0, 1] as a percentage with two decimals; a dash for NaN."""
     return "-" if math.isnan(value) else f"{100 * value:.2f}"
 
 
 def points(difference: float) -> str:
-    """A difference of accuracies in percentage points, with two digits that count."""
+    """Write a difference of accuracies in percentage points, with two significant digits."""
     shown = 100 * difference
     return f"{shown:.1f}" if abs(shown) >= 0.95 else f"{shown:.2f}"
 
 
 def p_value(p: float) -> str:
-    """With three decimals, or as many as tell it from the level."""
+    """Write a p value with three decimals, or as many as tell it from the level."""
     if p < 0.001:
         return "< 0.001"
     if round(p, 6) == LEVEL != p:
@@ -57,7 +73,7 @@ def p_value(p: float) -> str:
 
 
 def half_width(interval: Interval | SelectionBootstrap | None) -> str:
-    """Half of an interval's width in percentage points; a dash where there is none.
+    """Write half of an interval's width in percentage points; a dash where there is none.
 
     An interval that is wider than the scale of accuracies says that nothing is known.
     """
@@ -68,10 +84,10 @@ def half_width(interval: Interval | SelectionBootstrap | None) -> str:
 
 
 def spread(interval: Interval, values: Sequence[float] | np.ndarray) -> str:
-    """Half of the interval's width over ``values [n]``, in percentage points; of two, both.
+    """Write half of the interval's width over ``values [n]``, in percentage points.
 
-    Student's t with one degree of freedom says of two values what they say themselves, in numbers
-    that nobody reads. A dash for identical replicates, which are not a sample of seeds.
+    With two values the interval has one degree of freedom and is too wide to be useful, so both
+    values are shown. A dash for identical replicates, which are not a sample of seeds.
     """
     if len(values) == 2 and not math.isnan(interval.low):
         return ", ".join(f"{100 * value:.1f}" for value in values)
@@ -79,22 +95,22 @@ def spread(interval: Interval, values: Sequence[float] | np.ndarray) -> str:
 
 
 def mixture(base_weight: float, other: str = "NovelGen") -> str:
-    """What is mixed and how, as ``0.3 BaseGen + 0.7 NovelGen``."""
+    """Say what is mixed and how, as ``0.3 BaseGen + 0.7 NovelGen``."""
     return f"{base_weight:g} BaseGen + {round(1 - base_weight, 10):g} {other}"
 
 
 def metric(base_weight: float | None) -> str:
-    """What methods are compared by: NovelGen, or a mixture."""
+    """Say what methods are compared by: NovelGen, or a mixture."""
     return "NovelGen" if base_weight is None else mixture(base_weight)
 
 
 def by_metric(base_weight: float | None) -> str:
-    """What to add to a title: nothing for NovelGen, the default."""
+    """Return what to add to a title: nothing for NovelGen, the default."""
     return "" if base_weight is None else f" by {mixture(base_weight)}"
 
 
 def protocol(planned: PlannedProtocol) -> str:
-    """``5-way 1-shot, 15 queries, 1000 + 600 tasks``, after a name of its own in quotes.
+    """Write ``5-way 1-shot, 15 queries, 1000 + 600 tasks``, after the name in quotes, if any.
 
     The main protocol has none: the file may make another the main one.
     """
@@ -103,7 +119,7 @@ def protocol(planned: PlannedProtocol) -> str:
 
 
 def measuring(planned: PlannedProtocol, every: bool = False) -> str:
-    """The command that measures what is not measured, ``every`` snapshot or those of the plan."""
+    """Return the command that measures ``every`` snapshot, or those of the plan."""
     if planned.name == MAIN:
         return "`fsl-sweep run`"
     which = "all" if every else "chosen" if planned.snapshots == "last" else ""
@@ -111,7 +127,7 @@ def measuring(planned: PlannedProtocol, every: bool = False) -> str:
 
 
 def unmeasured(count: int, planned: PlannedProtocol, as_planned: bool) -> str:
-    """How many chosen snapshots a protocol lacks, and how to measure them."""
+    """Say how many chosen snapshots a protocol lacks, and how to measure them."""
     are = "is" if count == 1 else "are"
     return (
         f"{counted(count, 'chosen snapshot')} {are} not measured under {protocol(planned)}, and "
@@ -121,7 +137,7 @@ def unmeasured(count: int, planned: PlannedProtocol, as_planned: bool) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as ``42 s``, ``3 min 20 s`` or ``5 h 02 min``."""
+    """Write seconds as ``42 s``, ``3 min 20 s`` or ``5 h 02 min``."""
     whole = round(seconds)
     if whole < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
@@ -134,7 +150,7 @@ def duration(seconds: float) -> str:
 def claims(
     summaries: Sequence[Summary], resampled: bool, partly: PlannedProtocol | None = None
 ) -> str:
-    """Which of the intervals a claim about a method needs, and how to get it.
+    """Say which of the intervals a claim about a method needs, and how to get it.
 
     ``partly`` is a protocol of the report under which not every snapshot is measured.
     """
@@ -151,37 +167,33 @@ def claims(
 
 
 def short_keys(keys: Iterable[str]) -> dict[str, str]:
-    """The last part of each dotted key; the whole key for a ``name``, or where two look alike."""
+    """Return the last part of each dotted key; all of it for a ``name``, or where two agree."""
     distinct = list(dict.fromkeys(keys))
     count = Counter(key.rpartition(".")[2] for key in distinct) + Counter(["name"])
     return {key: last if count[last := key.rpartition(".")[2]] == 1 else key for key in distinct}
 
 
 def values(hyperparameters: Mapping[str, Any]) -> str:
-    """``lr=0.1 way=5``; empty where a method has only one configuration."""
+    """Write ``lr=0.1 way=5``; empty where a method has only one configuration."""
     short = short_keys(hyperparameters)
-    return " ".join(f"{short[key]}={value(one)}" for key, one in hyperparameters.items())
+    return " ".join(f"{short[key]}={value(level)}" for key, level in hyperparameters.items())
 
 
 def choices(selections: Sequence[Selection]) -> str:
-    """What a strategy chose, seeds together: ``lr=0.1 @ 12, 14; lr=0.01 @ 9``."""
-    epochs: dict[str, list[int]] = defaultdict(list)
-    for one in selections:
-        epochs[values(one.hyperparameters)].append(one.epoch)
-    return "; ".join(
-        f"{name} @ {at}".lstrip()
-        for name, found in epochs.items()
-        for at in [", ".join(map(str, found))]
-    )
+    """Say what a strategy chose, seeds together: ``lr=0.1 @ 12, 14; lr=0.01 @ 9``."""
+    epochs: dict[str, list[str]] = defaultdict(list)
+    for selection in selections:
+        epochs[values(selection.hyperparameters)].append(str(selection.epoch))
+    return "; ".join(f"{name} @ {', '.join(of_name)}".lstrip() for name, of_name in epochs.items())
 
 
 def starred(strategy: Strategy) -> str:
-    """The strategy's name, marked if it is an oracle."""
+    """Return the strategy's name, marked if it is an oracle."""
     return f"{strategy}{ORACLE if strategy.oracle else ''}"
 
 
 def _chosen_by(name: str, selector: AnySelector) -> str:
-    """What a selector chooses by, in words; a third party's has only its own ``name``."""
+    """Say what a selector chooses by, in words; a third party's has only its ``name``."""
     ours, arguments = parse(name)
     text = _CHOSEN_BY.get(ours, name)
     if isinstance(selector, Mixture):
@@ -196,37 +208,38 @@ def _chosen_by(name: str, selector: AnySelector) -> str:
 
 
 def snapshot_by(name: str) -> str:
-    """What a snapshot selector chooses by, such as ``last epoch``."""
+    """Say what a snapshot selector chooses by, such as ``last epoch``."""
     return _chosen_by(name, snapshot_selector(name))
 
 
 def configuration_by(name: str) -> str:
-    """What a hyperparameter selector chooses by, such as ``NovelGen (oracle)``."""
+    """Say what a hyperparameter selector chooses by, such as ``NovelGen (oracle)``."""
     return _chosen_by(name, hyperparameter_selector(name))
 
 
 def strategies(group: Sequence[Strategy]) -> list[tuple[str, str]]:
-    """What strategies choose snapshots by, and configurations.
+    """Say what strategies choose snapshots by, and configurations.
 
     A pair for all snapshot selectors that go with the same configuration selectors.
     """
-    own: dict[str, list[str]] = defaultdict(list)
-    for one in group:
-        own[snapshot_by(one.snapshot)].append(configuration_by(one.hyperparameter))
+    configurations: dict[str, list[str]] = defaultdict(list)
+    for strategy in group:
+        by = configuration_by(strategy.hyperparameter)
+        configurations[snapshot_by(strategy.snapshot)].append(by)
     pairs: dict[str, list[str]] = defaultdict(list)
-    for snapshot, names in own.items():
+    for snapshot, names in configurations.items():
         pairs[", ".join(names)].append(snapshot)
     return [(", ".join(snapshots), names) for names, snapshots in pairs.items()]
 
 
 def on_one_line(group: Sequence[Strategy]) -> str:
-    """The same as a title: ``snapshot by last epoch, ValGen; configuration by ValGen``."""
+    """Say the same as a title: ``snapshot by last epoch, ValGen; configuration by ValGen``."""
     pairs = strategies(group)
-    return "; ".join(f"snapshot by {one}; configuration by {other}" for one, other in pairs)
+    return "; ".join(f"snapshot by {first}; configuration by {then}" for first, then in pairs)
 
 
-def value(given: Any) -> str:
-    """A hyperparameter's value."""
-    if isinstance(given, Mapping):
-        return "{" + ", ".join(f"{k}: {value(v)}" for k, v in given.items()) + "}"
-    return f"{given:g}" if isinstance(given, float) else str(given)
+def value(level: Any) -> str:
+    """Write a hyperparameter's value."""
+    if isinstance(level, Mapping):
+        return "{" + ", ".join(f"{k}: {value(v)}" for k, v in level.items()) + "}"
+    return f"{level:g}" if isinstance(level, float) else str(level)

@@ -1,7 +1,6 @@
 """A run, or several, opened for reading: all that the terminal does, from a notebook."""
 
-from fsl_sweep.orchestrator.run.chosen import ChosenSnapshot
-from fsl_sweep.orchestrator.run.run import Run, load_run
-from fsl_sweep.orchestrator.run.worlds import Worlds, load_worlds
+from fsl_sweep.orchestrator.run.benchmarks import Benchmarks, load_benchmarks
+from fsl_sweep.orchestrator.run.run import ChosenSnapshot, Run, load_run
 
-__all__ = ["ChosenSnapshot", "Run", "Worlds", "load_run", "load_worlds"]
+__all__ = ["Benchmarks", "ChosenSnapshot", "Run", "load_benchmarks", "load_run"]

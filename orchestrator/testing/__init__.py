@@ -15,10 +15,12 @@ from fsl_sweep.orchestrator.testing.candidates import (
     HyperparameterSelectorContract,
 )
 from fsl_sweep.orchestrator.testing.snapshot_selector import SnapshotSelectorContract
+from fsl_sweep.orchestrator.testing.study import StudyContract
 
 __all__ = [
     "BenchmarkContract",
     "FrontSelectorContract",
     "HyperparameterSelectorContract",
     "SnapshotSelectorContract",
+    "StudyContract",
 ]

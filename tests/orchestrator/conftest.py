@@ -11,6 +11,7 @@ import hostile
 import made
 import pytest
 
+from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.selection import resample
 
@@ -19,6 +20,15 @@ from fsl_sweep.orchestrator.selection import resample
 def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with every kind of file; copy it before changing anything."""
     return made.every_kind_of_file(tmp_path_factory.mktemp("whole") / "run")
+
+
+@pytest.fixture(scope="session")
+def data() -> Benchmark:
+    """Images to train on, with one thread and the kernels of trials."""
+    from fsl_sweep.orchestrator.trial.trial import use_threads
+
+    use_threads(1)
+    return made.benchmark()
 
 
 @pytest.fixture

@@ -1,39 +1,20 @@
-"""Trials run and snapshots measured in this process, and what was recorded of them."""
+"""Trials run in this process, what was recorded of them, and the steps that they train on."""
 
+import io
 import itertools
-from dataclasses import replace
 
+import numpy as np
 import torch
-from made import TASKS, main_of, planned
+from evaluated import CPU, built, counts
+from made import main_of, planned, trainable
 
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
-from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
-from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
-from fsl_sweep.orchestrator.records.protocol import MAIN, Tasks
+from fsl_sweep.orchestrator.trial.training import Training
 from fsl_sweep.orchestrator.trial.trial import Trial
 
-CPU = torch.device("cpu")
-
-
-def main(data, selection=TASKS, report=TASKS, **changes):
-    """The main protocol on a benchmark, with so many tasks."""
-    tasks = Tasks(selection_tasks=selection, report_tasks=report)
-    return main_of(data, tasks=tasks, **changes)
-
-
-def drawn(data, selection=TASKS, report=TASKS, **changes):
-    """Its common tasks."""
-    return CommonTasks.draw(data, main(data, selection, report, **changes).protocol)
-
-
-def only(tasks, key, episodes=None):
-    """One set of common tasks, or these episodes in its place."""
-    return replace(tasks, episodes={key: tasks.episodes[key] if episodes is None else episodes})
-
-
-def measured(data, tasks, learner):
-    """A learner's results on common tasks."""
-    return Evaluator(data, {MAIN: tasks}, CPU).measure(learner)[MAIN]
+AUGMENTED = "crop-jitter-flip"
+EPISODES = {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2}
+BATCHES = {"batch_size": 8}
 
 
 def run(folder, spec, data, epochs=None, protocol=None, **options):
@@ -61,5 +42,41 @@ def numbers(storage, data, protocol=None, epochs=(1, 2, 3)):
     """Counts and losses of epochs."""
     main_id = (protocol or main_of(data)).id
     records = [storage.read_epoch(epoch, main_id) for epoch in epochs]
-    counts = [{k: s.correct.tolist() for k, s in one.scores.items()} for one in records]
-    return counts, [str(one.train_loss) for one in records]  # a program's are not numbers
+    losses = [str(record.train_loss) for record in records]  # a submission's are not numbers
+    return [counts(record.scores) for record in records], losses
+
+
+def training(data, **changes):
+    """The training of a learner."""
+    spec = trainable(**changes)
+    learner = built(data, spec.learner.name, **spec.learner.options)
+    return Training(spec, data, learner.train(), CPU)
+
+
+def batches(run, epoch):
+    """What each step of an epoch trains a learner on."""
+    return list(run._batches(epoch, torch.Generator().manual_seed(0)))
+
+
+def pool_index(data, unit):
+    """Pool indices of training images ``[..., C, H, W]`` in [0, 1]; -1 of what is none of them."""
+    pool = data.train.pool
+    known = {image.tobytes(): i for i, image in enumerate(pool.images)}
+    raw = np.asarray(unit * 255).round().astype(np.uint8).reshape(-1, *pool.images.shape[1:])
+    return np.array([known.get(image.tobytes(), -1) for image in raw]).reshape(unit.shape[:-3])
+
+
+def indices(data, images):
+    """Pool indices of normalised images."""
+    return pool_index(data, images * data.pixel_std[0] + data.pixel_mean[0])
+
+
+def put_state(storage, state):
+    """Write a state to resume from, as a trial does."""
+    torch.save(state, buffer := io.BytesIO())
+    storage.write_resume(buffer.getvalue())
+
+
+def state_of(storage):
+    """The state that a trial would resume from."""
+    return torch.load(io.BytesIO(storage.read_resume()), weights_only=True)

@@ -3,9 +3,10 @@
 import textwrap
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from math import nan
 from typing import Literal, TypeVar
 
-_One = TypeVar("_One")
+T = TypeVar("T")
 Tone = Literal["", "note", "alarm", "good"]
 
 
@@ -57,48 +58,71 @@ class Bullets:
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A line of a forest plot: what it is of, and a mean with its interval in percent.
+class Bar:
+    """A line of a forest plot: a mean with its interval, in percent or percentage points.
 
     Attributes:
-        group, name: such as the method and its strategy.
-        mean, low, high: in percent; the ends are NaN where there is no interval.
-        reference: whether it read novel scores.
-        seeds: in percent, where single values are shown: those of two seeds.
+        group: the heading that it stands under, such as a method; may be empty.
+        names: what it is of; of several that are equal, such as strategies, the first names it.
+        mean, low, high: the ends are NaN where there is no interval.
+        values: single values, such as those of the seeds.
+        number: of its colour.
+        reference: whether it read novel scores; it is drawn apart.
+        within: the ends of a narrower interval of another kind; NaN where there is none.
+        about: what a figure's tooltip says.
     """
 
     group: str
-    name: str
+    names: tuple[str, ...]
     mean: float
-    low: float
-    high: float
-    reference: bool
-    seeds: tuple[float, ...] = ()
+    low: float = nan
+    high: float = nan
+    values: tuple[float, ...] = ()
+    number: int = 0
+    reference: bool = False
+    within: tuple[float, float] = (nan, nan)
+    about: str = ""
 
 
 @dataclass(frozen=True)
 class Forest:
-    """A forest plot. Pages draw it, text is drawn with characters, LaTeX prints the numbers.
+    """A forest plot. Text is drawn with characters; a page shows a figure, LaTeX the tables.
 
     Attributes:
         title: what the scale shows.
-        marks: from top to bottom; those of a group together, what matters most first.
+        bars: from top to bottom; those of a group together, what matters most first.
         note: what the intervals are.
         least: what no value can be below, in percent: 0 for accuracies, -100 for regrets.
+        each: what single values are of; two of them are shown.
     """
 
     title: str
-    marks: tuple[Mark, ...]
+    bars: tuple[Bar, ...]
     note: str
     least: float = 0
+    each: str = "seed"
 
 
-Block = Table | Paragraph | Bullets | Forest
+@dataclass(frozen=True)
+class Heading:
+    """The title of what follows within a section."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines that every format shows as they are, such as commands to copy."""
+
+    lines: tuple[str, ...]
+
+
+Block = Table | Paragraph | Bullets | Forest | Heading | Lines
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report; ``key`` names it in links."""
+    """A part of a document; ``key`` names it in links, and the figures that belong to it."""
 
     key: str
     title: str
@@ -107,38 +131,53 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A report without its figures.
+    """What every format for people shows, without its figures.
 
     Attributes:
-        headline: ``NAME: complete`` or ``NAME: INCOMPLETE``.
-        complete: which of the two.
-        banner: how much of the plan is there, and what is missing.
-        answer: what a reader wants to know first, with the first figure.
-        sections: those that have something to show.
+        headline: what it is about, such as ``NAME: complete``; the title of a page.
+        answer: what a reader wants to know first.
+        sections: all else; those with neither blocks nor figures are not shown.
+        banner: what stands above the answer, such as what is missing from a run.
+        warnings: what may make the answer wrong; shown beside it where there are no sections.
+        complete: whether nothing is missing.
     """
 
     headline: str
-    complete: bool
-    banner: tuple[Block, ...]
-    answer: tuple[Block, ...]
-    sections: tuple[Section, ...]
+    answer: tuple[Block, ...] = ()
+    sections: tuple[Section, ...] = ()
+    banner: tuple[Block, ...] = ()
+    warnings: tuple[str, ...] = ()
+    complete: bool = True
+
+    def as_section(self, key: str) -> Section:
+        """Return the whole document as a section of another one."""
+        blocks = [*self.banner, *self.answer]
+        for section in self.sections:
+            blocks += [Heading(section.title), *section.blocks]
+        return Section(key, self.headline, tuple(blocks))
 
 
 def words(*names: str) -> tuple[Column, ...]:
-    """Columns of words."""
+    """Return columns of words."""
     return tuple(Column(name, numeric=False) for name in names)
 
 
 def numbers(names: Sequence[str]) -> tuple[Column, ...]:
-    """Columns of numbers."""
+    """Return columns of numbers."""
     return tuple(map(Column, names))
 
 
-def grouped(given: Iterable[_One], key: Callable[[_One], Hashable]) -> list[tuple[_One, ...]]:
-    """Those with equal keys together, in the order of the first of each."""
-    groups: dict[Hashable, list[_One]] = {}
-    for one in given:
-        groups.setdefault(key(one), []).append(one)
+def table(columns: Iterable[Column], rows: Iterable[Row | Sequence[str]]) -> Table:
+    """Return a table without headings: rows, or their cells."""
+    made = tuple(row if isinstance(row, Row) else Row(tuple(row)) for row in rows)
+    return Table(tuple(columns), (Group("", made),))
+
+
+def grouped(values: Iterable[T], key: Callable[[T], Hashable]) -> list[tuple[T, ...]]:
+    """Return those with equal keys together, in the order of the first of each."""
+    groups: dict[Hashable, list[T]] = {}
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
     return [tuple(group) for group in groups.values()]
 
 
@@ -147,7 +186,7 @@ WRAPPED = 28
 
 
 def in_parts(table: Table, room: float) -> tuple[list[int], list[list[int]]]:
-    """Which columns stand together, where a line has not room for all of them.
+    """Split columns into parts, where a line has no room for all of them.
 
     The leading columns of words, or else the first column, are in every part.
 

@@ -4,24 +4,14 @@ from collections.abc import Iterable, Sequence
 from math import isnan
 
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.content import Report
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Block,
-    Group,
-    Paragraph,
-    Row,
-    Table,
-    grouped,
-    numbers,
-    words,
-)
+from fsl_sweep.orchestrator.report.content import RunContent
+from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.report.document.by_strategy import (
     STRATEGY,
     over,
     strategy_rows,
 )
 from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import MethodDifference
 from fsl_sweep.orchestrator.selection.comparing.stability import Agreement, Stability
 from fsl_sweep.orchestrator.selection.results import Front
 from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS
@@ -30,179 +20,189 @@ FRONTS = (
     "Configurations that no other beats in one of the two without losing in the other, by the "
     "selection tasks; means over all seeds on the report tasks."
 )
-AGAIN = "{} better", "undecided"
-THESE = "snapshots of {} score higher", "not told apart"
+TRAINED_AGAIN = "{} better", "undecided"
+THESE_SNAPSHOTS = "snapshots of {} score higher", "not told apart"
 """Of the better one, and of neither: words that do not mistake one kind of claim for the other."""
 
 CHANCE = "chance to be the best, %"
-ENDS = numbers(["difference", "95 % from", "95 % to", "p (Holm)"])
+ENDS = blocks.numbers(["difference", "95 % from", "95 % to", "p (Holm)"])
 
 
-def _minus(report: Report, one: MethodDifference | MethodComparison) -> str:
-    """A pair by its names, each with how many of its seeds are whole unless all are."""
-    return " minus ".join(map(report.named, (one.a, one.b)))
+Pair = MethodComparison
 
 
-def differences(report: Report) -> Iterable[Block]:
-    """Every pair of methods over seeds, under each strategy whose selection was repeated."""
-    again = {(one.method, one.strategy) for one in report.resampled}
-    whole = [one for one in report.differences if not isnan(one.result.low)]
-    found = [one for one in whole if {(one.a, one.strategy), (one.b, one.strategy)} <= again]
-    groups: list[Group] = []
-    for own in grouped(found, lambda one: (one.a, one.b)):
-        counts = " and ".join(map(str, dict.fromkeys(own[0].result.seeds)))
-        rows = strategy_rows(
-            (one.strategy, _compared(one, (found.effect, found.low, found.high), AGAIN))
-            for one in own
-            for found in [one.result]
-        )
-        groups.append(Group(f"{_minus(report, own[0])}, over {counts} seeds", rows))
+def _minus(report: RunContent, pair: Pair) -> str:
+    """Name a pair, each method with how many of its seeds are complete unless all are."""
+    return " minus ".join(map(report.named, (pair.a, pair.b)))
+
+
+def differences(report: RunContent) -> Iterable[blocks.Block]:
+    """Return every pair of methods over seeds, by strategies whose selection was repeated."""
+    known = [pair for pair in report.differences if not isnan(pair.result.effect.low)]
+    shown = [
+        pair
+        for pair in known
+        if {(pair.a, pair.strategy), (pair.b, pair.strategy)} <= report.repeated.keys()
+    ]
+    groups: list[blocks.Group] = []
+    for pairs in blocks.grouped(shown, lambda pair: (pair.a, pair.b)):
+        counts = " and ".join(map(str, dict.fromkeys(pairs[0].result.seeds or ())))
+        rows = strategy_rows((pair.strategy, _compared(pair, TRAINED_AGAIN)) for pair in pairs)
+        groups.append(blocks.Group(f"{_minus(report, pairs[0])}, over {counts} seeds", rows))
     if groups:
-        yield Table((*STRATEGY, *words("trained again"), *ENDS), tuple(groups))
-    single = dict.fromkeys(s.method for s in report.summaries if len(s.choices) == 1)
+        yield blocks.Table((*STRATEGY, *blocks.words("trained again"), *ENDS), tuple(groups))
+    single = dict.fromkeys(cell.method for cell in report.summaries if len(cell.choices) == 1)
     if single and report.differences:
         names = ", ".join(single)
-        yield Paragraph(f"No claim about {names}: one seed says nothing about training again.")
-    if len(found) < len(whole):
-        known = bool(report.resampled) and report.partly is None
-        yield Paragraph(wording.claims(report.summaries, known, report.partly))
+        yield blocks.Paragraph(
+            f"No claim about {names}: one seed says nothing about training again."
+        )
+    if len(shown) < len(known):
+        repeated = bool(report.resampled) and report.partly is None
+        yield blocks.Paragraph(wording.claims(report.summaries, repeated, report.partly))
 
 
-def comparisons(report: Report) -> Iterable[Block]:
-    """Every pair of methods by their trained snapshots."""
+def comparisons(report: RunContent) -> Iterable[blocks.Block]:
+    """Return every pair of methods by their trained snapshots."""
     if not report.comparisons:
         return
-
-    groups: list[Group] = []
-    for own in grouped(report.comparisons, lambda one: (one.a, one.b)):
-        rows = strategy_rows(
-            (one.strategy, _compared(one, (effect.mean, effect.low, effect.high), THESE))
-            for one in own
-            for effect in [one.result.effect]
-        )
-        groups.append(Group(f"{_minus(report, own[0])}, on common tasks", rows))
-    yield Paragraph("About the snapshots that were trained, and no claim about training again.")
-    yield Table((*STRATEGY, *words("these snapshots"), *ENDS), tuple(groups))
+    groups: list[blocks.Group] = []
+    for pairs in blocks.grouped(report.comparisons, lambda pair: (pair.a, pair.b)):
+        rows = strategy_rows((pair.strategy, _compared(pair, THESE_SNAPSHOTS)) for pair in pairs)
+        groups.append(blocks.Group(f"{_minus(report, pairs[0])}, on common tasks", rows))
+    yield blocks.Paragraph(
+        "About the snapshots that were trained, and no claim about training again."
+    )
+    yield blocks.Table((*STRATEGY, *blocks.words("these snapshots"), *ENDS), tuple(groups))
 
 
-def _compared(
-    one: MethodDifference | MethodComparison, ends: Iterable[float], said: tuple[str, str]
-) -> tuple[str, ...]:
-    """What is ``said`` of the better of the two, or of neither; the effect, its interval and p."""
-    found, rope = one.result, one.result.rope
+def _compared(pair: MethodComparison, verdicts: tuple[str, str]) -> tuple[str, ...]:
+    """Write the verdict on the better of the two, or on neither; the effect, its interval and p."""
+    result, effect, rope = pair.result, pair.result.effect, pair.result.rope
     verdict = {
-        "better": said[0].format(one.a),
-        "worse": said[0].format(one.b),
+        "better": verdicts[0].format(pair.a),
+        "worse": verdicts[0].format(pair.b),
         "equivalent": f"alike within {wording.points(rope)} points" if rope else "alike",
-        "undecided": said[1],
-    }[found.verdict]
-    return (verdict, *(f"{100 * end:+.2f}" for end in ends), wording.p_value(found.p_adjusted))
+        "undecided": verdicts[1],
+    }[result.verdict]
+    ends = (f"{100 * end:+.2f}" for end in (effect.mean, effect.low, effect.high))
+    return (verdict, *ends, wording.p_value(result.p_adjusted))
 
 
-def stability(report: Report) -> Iterable[Block]:
-    """What each strategy's ranking of methods survives; equal rows once."""
-    found = [(one.strategy, _stable(one)) for one in report.stability]
-    if not found:
+def stability(report: RunContent) -> Iterable[blocks.Block]:
+    """Return what each strategy's ranking of methods survives; equal rows once."""
+    lines = {line.strategy: _stable(line) for line in report.stability}
+    if not lines:
         return
     # Of a single method there is no order, and without resamples no other tasks.
-    shown = [name for name in found[0][1] if any(cells[name] != "-" for _, cells in found)]
-    rows = strategy_rows((one, [cells[name] for name in shown]) for one, cells in found)
-    yield Table((*STRATEGY, *words(shown[0]), *numbers(shown[1:])), (Group("", rows),))
+    names = next(iter(lines.values()))
+    shown = [name for name in names if any(cells[name] != "-" for cells in lines.values())]
+    rows = strategy_rows((s, [cells[name] for name in shown]) for s, cells in lines.items())
+    yield blocks.table((*STRATEGY, *blocks.words(shown[0]), *blocks.numbers(shown[1:])), rows)
     if not report.resampled and report.differences:
         how = "that needs every snapshot measured" if report.partly else "`--bootstrap 1000` does"
-        yield Paragraph(f"No other tasks were drawn: {how}.", "note")
-    elif CHANCE in shown and max(one.novel.n for one in report.summaries) < FEW_SEEDS:
-        yield Paragraph("The chance to be the best is overconfident with so few seeds.", "note")
+        yield blocks.Paragraph(f"No other tasks were drawn: {how}.", "note")
+    elif CHANCE in shown and max(cell.novel.n for cell in report.summaries) < FEW_SEEDS:
+        yield blocks.Paragraph(
+            "The chance to be the best is overconfident with so few seeds.", "note"
+        )
 
 
-def _stable(one: Stability) -> dict[str, str]:
-    """The cells of a row by the name of their column."""
-    chances = [100 * (method.probability_best or 0) for method in one.methods]
-    known = len(chances) > 1 and one.methods[0].probability_best is not None
-    shares = {"single seeds": one.seeds, "other tasks": one.tasks, "strategies": one.strategies}
+def _stable(stability: Stability) -> dict[str, str]:
+    """Return the cells of a row by the name of their column."""
+    methods = stability.methods
+    chances = [100 * (method.probability_best or 0) for method in methods]
+    known = len(chances) > 1 and methods[0].probability_best is not None
+    shares = {
+        "single seeds": stability.seeds,
+        "other tasks": stability.tasks,
+        "strategies": stability.strategies,
+    }
     return {
-        "methods, best mean first": " > ".join(method.method for method in one.methods),
-        "worst seed, %": " / ".join(wording.percent(method.worst) for method in one.methods),
+        "methods, best mean first": " > ".join(method.method for method in methods),
+        "worst seed, %": " / ".join(wording.percent(method.worst) for method in methods),
         CHANCE: " / ".join(f"{chance:.0f}" for chance in chances) if known else "-",
-    } | {f"same order by {name}": _share(found) for name, found in shares.items()}
+    } | {f"same order by {name}": _share(agreement) for name, agreement in shares.items()}
 
 
-def _share(one: Agreement | None) -> str:
-    if one is None:
+def _share(agreement: Agreement | None) -> str:
+    if agreement is None:
         return "-"
-    return f"{one.same}/{one.of}" if one.of < 100 else f"{100 * one.same / one.of:.0f} %"
+    same, of = agreement.same, agreement.of
+    return f"{same}/{of}" if of < 100 else f"{100 * same / of:.0f} %"
 
 
-def budgets(report: Report) -> Iterable[Block]:
-    """Regret of the budgeted oracle by budget, a table for each method."""
-    for method in dict.fromkeys(point.method for point in report.budget_curve):
-        own = [point for point in report.budget_curve if point.method == method]
-        curves = list(dict.fromkeys((point.snapshot, point.allocation) for point in own))
-        found = {(p.snapshot, p.allocation, p.budget): p for p in own}
-        lines = []
-        for budget in sorted({point.budget for point in own}):
-            cells = [found.get((*curve, budget)) for curve in curves]
-            shown = ["-" if one is None else wording.percent(one.regret.mean) for one in cells]
-            lines.append(Row((str(budget), *shown)))
-        heads = [f"snapshot by {wording.snapshot_by(one)}, {kind}" for one, kind in curves]
-        columns = numbers(["novel looks of each seed", *heads])
-        yield Table(columns, (Group(f"{report.named(method)}: regret", tuple(lines)),))
+def budgets(report: RunContent) -> Iterable[blocks.Block]:
+    """Return the regret of the budgeted oracle by budget, a table for each method."""
+    for points in blocks.grouped(report.budget_curve, lambda point: point.method):
+        curves = list(dict.fromkeys((point.snapshot, point.allocation) for point in points))
+        regrets = {(p.snapshot, p.allocation, p.budget): p.regret.mean for p in points}
+        rows = []
+        for budget in sorted({point.budget for point in points}):
+            cells = [regrets.get((*curve, budget)) for curve in curves]
+            shown = ["-" if regret is None else wording.percent(regret) for regret in cells]
+            rows.append(blocks.Row((str(budget), *shown)))
+        heads = [f"snapshot by {wording.snapshot_by(name)}, {kind}" for name, kind in curves]
+        columns = blocks.numbers(["novel looks of each seed", *heads])
+        title = f"{report.named(points[0].method)}: regret"
+        yield blocks.Table(columns, (blocks.Group(title, tuple(rows)),))
 
 
-def fronts(report: Report) -> Iterable[Block]:
-    """The configurations on each front; snapshot selectors that leave the same share one."""
+def fronts(report: RunContent) -> Iterable[blocks.Block]:
+    """Return the configurations on each front; snapshot selectors that leave the same share one."""
     if not report.selected.fronts:
         return
-    cells = grouped(report.selected.fronts, lambda one: (one.method, one.selector, one.snapshot))
-    rows = {(own[0].method, _by(own[0]), own[0].snapshot): _front(own) for own in cells}
-    groups: list[Group] = []
-    for alike in grouped(rows, lambda key: (*key[:2], rows[key])):
+    cells = blocks.grouped(
+        report.selected.fronts, lambda front: (front.method, front.selector, front.snapshot)
+    )
+    rows = {(of[0].method, _by(of[0]), of[0].snapshot): _front(of) for of in cells}
+    groups: list[blocks.Group] = []
+    for alike in blocks.grouped(rows, lambda key: (*key[:2], rows[key])):
         method, by, _ = alike[0]
         names = ", ".join(wording.snapshot_by(snapshot) for *_, snapshot in alike)
         title = f"{report.named(method)}: snapshot by {names}; front by {by}"
-        groups.append(Group(title, rows[alike[0]]))
+        groups.append(blocks.Group(title, rows[alike[0]]))
     heads = ["BaseGen", "NovelGen", "on the front of seeds"]
-    yield Table(words("configuration") + numbers(heads), tuple(groups))
-    yield Paragraph(FRONTS, "note")
+    yield blocks.Table(blocks.words("configuration") + blocks.numbers(heads), tuple(groups))
+    yield blocks.Paragraph(FRONTS, "note")
 
 
-def _by(one: Front) -> str:
-    return f"{one.selector}{' (oracle)' if one.oracle else ''}"
+def _by(front: Front) -> str:
+    return f"{front.selector}{' (oracle)' if front.oracle else ''}"
 
 
-def _front(own: Sequence[Front]) -> tuple[Row, ...]:
-    """Configuration, BaseGen, NovelGen and seeds of what any seed keeps, by rising NovelGen."""
-    rows: list[tuple[float, Row]] = []
-    for configuration in dict.fromkeys(p.configuration for front in own for p in front.kept):
-        points = [p for front in own for p in front.points if p.configuration == configuration]
+def _front(seeds: Sequence[Front]) -> tuple[blocks.Row, ...]:
+    """List what any seed keeps, by rising NovelGen: means over seeds, and how many keep it."""
+    rows: list[tuple[float, blocks.Row]] = []
+    every = [point for front in seeds for point in front.points]
+    for configuration in dict.fromkeys(s.configuration for front in seeds for s in front.kept):
+        points = [point for point in every if point.snapshot.configuration == configuration]
         base, novel = (
             sum(point.report[m] for point in points) / len(points) for m in ("base", "novel")
         )
-        name = wording.values(points[0].hyperparameters) or "the only one"
-        seeds = f"{sum(point.kept for point in points)}/{len(own)}"
-        cells = name, wording.percent(base), wording.percent(novel), seeds
-        rows.append((novel, Row(cells)))
+        name = wording.values(points[0].snapshot.hyperparameters) or "the only one"
+        share = f"{sum(point.kept for point in points)}/{len(seeds)}"
+        cells = name, wording.percent(base), wording.percent(novel), share
+        rows.append((novel, blocks.Row(cells)))
     return tuple(row for _, row in sorted(rows, key=lambda row: (isnan(row[0]), row[0])))
 
 
-def ensembles(report: Report) -> Iterable[Block]:
-    """The votes of snapshots, beside the best of them."""
+def ensembles(report: RunContent) -> Iterable[blocks.Block]:
+    """Return the votes of snapshots, beside the best of them."""
     rows = [
-        Row(
-            (
-                report.named(one.method),
-                str(one.size),
-                wording.percent(one.novel.mean),
-                wording.spread(one.novel, [novel for novel, _ in one.by_seed]),
-                f"{100 * one.gain.mean:+.2f}",
-                wording.spread(one.gain, [gain for _, gain in one.by_seed]),
-                wording.percent(one.base.mean),
-                wording.percent(one.val.mean),
-            )
-        )
-        for one in report.ensembles
+        [
+            report.named(ensemble.method),
+            str(ensemble.size),
+            wording.percent(ensemble.novel.mean),
+            wording.spread(ensemble.novel, [novel for novel, _ in ensemble.by_seed]),
+            f"{100 * ensemble.gain.mean:+.2f}",
+            wording.spread(ensemble.gain, [gain for _, gain in ensemble.by_seed]),
+            wording.percent(ensemble.base.mean),
+            wording.percent(ensemble.val.mean),
+        ]
+        for ensemble in report.ensembles
     ]
     if rows:
-        each = over("seed", [len(one.by_seed) for one in report.ensembles])
+        each = over("seed", [len(ensemble.by_seed) for ensemble in report.ensembles])
         titles = ["votes", "NovelGen", each, "above the best of them", each, "BaseGen", "ValGen"]
-        yield Table(words("method") + numbers(titles), (Group("", tuple(rows)),))
+        yield blocks.table(blocks.words("method") + blocks.numbers(titles), rows)

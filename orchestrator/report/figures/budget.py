@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.content import RunContent
 from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, dashes, label, marker
 from fsl_sweep.orchestrator.report.figures.style import SOFT, colour
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def budgets(report: Report) -> Iterable[Figure]:
-    """Regret against the budget, a panel for each method."""
+def budgets(report: RunContent) -> Iterable[Figure]:
+    """Draw regret against the budget, a panel for each method."""
     points = report.budget_curve
     if not points:
         return
@@ -27,13 +27,13 @@ def budgets(report: Report) -> Iterable[Figure]:
             axes.update_datalim(every)
             axes.axhline(0, color=SOFT, linewidth=0.9)
             for number, name in enumerate(names):
-                own = [
+                regrets = [
                     (p.budget, 100 * p.regret.mean)
                     for p in points
                     if (p.method, f"{p.snapshot}, {p.allocation}") == (method, name)
                 ]
                 look: Any = {"marker": marker(number), "ls": dashes(number)}
-                axes.plot(*np.array(own).T, color=colour(number), label=label(name), **look)
+                axes.plot(*np.array(regrets).T, color=colour(number), label=label(name), **look)
 
         return Panel(report.named(method), draw)
 

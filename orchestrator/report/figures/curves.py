@@ -1,13 +1,14 @@
 """Learning curves: mean over seeds with a band, and what every snapshot selector picked."""
 
 from collections.abc import Iterable, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS, Measure
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.content import RunContent
 from fsl_sweep.orchestrator.report.curves import Curve
 from fsl_sweep.orchestrator.report.document.blocks import grouped
 from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, cut, in_ems, line, tooltip
@@ -25,18 +26,16 @@ ROW = 1.3
 """Height of a selector's row below the curves, in heights of the font."""
 
 
-def curves(report: Report) -> Iterable[Figure]:
-    """A panel for each method and configuration that is shown."""
-    groups = grouped(report.curves, lambda one: (one.trial.method, one.trial.configuration))
-    if not groups:
+def curves(report: RunContent) -> Iterable[Figure]:
+    """Draw a panel for each method and configuration that is shown."""
+    shown = report.curves
+    groups = grouped(shown, lambda curve: (curve.trial.method, curve.trial.configuration))
+    scores = [100 * curve.scores(measure) for curve in shown for measure in MEASURES]
+    known = [score for curve in scores for score in curve.tolist() if isfinite(score)]
+    if not known:
         return
-    shown = [one for group in groups for one in group]
-    scores = 100 * np.concatenate([one.scores(m) for one in shown for m in MEASURES])
-    known = scores[np.isfinite(scores)]
-    if not len(known):
-        return
-    scale = float(known.min()), max(float(known.max()), float(known.min()) + 1)
-    names = [name for name in report.info.snapshot if any(name in one.picks for one in shown)]
+    scale = min(known), max(*known, min(known) + 1)
+    names = [name for name in report.info.snapshot if any(name in curve.picks for curve in shown)]
     several = max(map(len, groups)) > 1
     caption = "Accuracy on the selection tasks by epoch" + (
         ": mean over seeds, and from the least to the greatest seed." if several else "."
@@ -72,27 +71,27 @@ def _panel(
 
 
 def _measure(axes: "Axes", group: Sequence[Curve], number: int, measure: Measure) -> None:
-    """The mean where all seeds have the epoch: fewer would make it jump."""
-    own = [
+    """Draw the mean where all seeds have the epoch: fewer would make it jump."""
+    seeds = [
         dict(zip(c.trial.epochs.tolist(), (100 * c.scores(measure)).tolist(), strict=True))
         for c in group
     ]
-    common = sorted(set.intersection(*(set(scores) for scores in own)))
-    values = np.array([[scores[epoch] for epoch in common] for scores in own])
+    common = sorted(set.intersection(*(set(scores) for scores in seeds)))
+    values = np.array([[scores[epoch] for epoch in common] for scores in seeds])
     if not np.isfinite(values).any():  # records from elsewhere may lack a measure
         return
-    if len(own) > 1 and common:
+    if len(seeds) > 1 and common:
         shade: dict[str, Any] = {"color": colour(number), "alpha": 0.15, "linewidth": 0}
         axes.fill_between(common, values.min(axis=0), values.max(axis=0), **shade)
-    if 1 < len(own) <= FEW_SEEDS:
-        for scores in own:
+    if 1 < len(seeds) <= FEW_SEEDS:
+        for scores in seeds:
             axes.plot(list(scores), list(scores.values()), color=colour(number), lw=0.4, alpha=0.5)
     if common:
         line(axes, common, values.mean(axis=0).tolist(), number, SHOWN_AS[measure])
 
 
 def _below(axes: "Axes", names: Sequence[str], scale: tuple[float, float]) -> dict[str, float]:
-    """Make room for a row for each snapshot selector under the curves, and give their places."""
+    """Make room for a row for each snapshot selector under the curves, and return their places."""
     from matplotlib.ticker import MaxNLocator
 
     low, high = scale
@@ -114,16 +113,16 @@ def _below(axes: "Axes", names: Sequence[str], scale: tuple[float, float]) -> di
 
 
 def _picks(axes: "Axes", group: Sequence[Curve], name: str, at: float) -> None:
-    """A mark at each epoch that the selector picks, open if it is an oracle."""
+    """Mark each epoch that the selector picks, openly if it is an oracle."""
     seeds: dict[int, list[str]] = {}
-    for one in group:
-        if name in one.picks:
-            seeds.setdefault(one.picks[name], []).append(str(one.trial.seed))
+    for curve in group:
+        if name in curve.picks:
+            seeds.setdefault(curve.picks[name], []).append(str(curve.trial.seed))
     look: dict[str, Any] = {"color": INK}
     if is_oracle(snapshot_selector(name)):
         look = {"marker": "D", "facecolors": "#ffffff", "edgecolors": INK}
-    sizes = [10 * len(own) for own in seeds.values()]
+    sizes = [10 * len(of_epoch) for of_epoch in seeds.values()]
     marks = axes.scatter([*seeds], [at] * len(seeds), s=sizes, linewidths=0.7, **look)
-    told = [f"{name}: epoch {epoch} (seed {', '.join(own)})" for epoch, own in seeds.items()]
-    marks.set_urls(list(map(tooltip, told)))
+    about = [f"{name}: epoch {epoch} (seed {', '.join(of)})" for epoch, of in seeds.items()]
+    marks.set_urls(list(map(tooltip, about)))
     axes.axhline(at, color=RULES, linewidth=0.4, zorder=0)

@@ -16,7 +16,7 @@ PLANE, ROWS = 4.7, 4.9
 
 
 def picture(panel: Panel) -> bytes:
-    """The panel with its title and a legend, as a PNG that is 640 wide."""
+    """Paint the panel with its title and a legend, as a PNG that is 640 wide."""
     # Loaded where something is painted: it takes longer than a whole report on the terminal.
     from fsl_sweep.orchestrator.report.figures.sheet import sheet
 
@@ -24,7 +24,7 @@ def picture(panel: Panel) -> bytes:
 
 
 def drawing(panel: Panel) -> str:
-    """The panel as an element of a page, in the page's colours and with tooltips.
+    """Draw the panel as an element of a page, in the page's colours and with tooltips.
 
     The page has its title and its legend.
     """
@@ -32,14 +32,14 @@ def drawing(panel: Panel) -> str:
     svg = svg[svg.index("<svg ") :]
     svg = re.sub(r" <defs>\n  <style.*?</defs>\n", "", svg, count=1, flags=re.DOTALL)
     svg = re.sub(r'<g id="[^"]*">', "<g>", svg)
-    svg = re.sub("#[0-9a-f]{6}", lambda found: _IN_THE_PAGE.get(found[0], found[0]), svg)
+    svg = re.sub("#[0-9a-f]{6}", lambda shade: _IN_THE_PAGE.get(shade[0], shade[0]), svg)
     svg = re.sub('<a xlink:href="([^"]*)"[^>]*>', _tooltip, svg).replace("</a>", "</g>")
     name = escape(printable(panel.title))
     return svg.replace("<svg", f'<svg role="img" aria-label="{name}"', 1)
 
 
 def _plain(panel: Panel) -> bytes:
-    """As SVG with its texts as text. matplotlib's own layout would take longer than the page."""
+    """Paint as SVG, texts as text. matplotlib's own layout would take longer than the page."""
     from matplotlib.figure import Figure as Canvas
 
     from fsl_sweep.orchestrator.report.figures.sheet import METADATA, settings
@@ -58,7 +58,7 @@ def _plain(panel: Panel) -> bytes:
 
 
 def _tooltip(link: re.Match[str]) -> str:
-    """What opens a group in a link's place, which holds HTML that was escaped a second time."""
+    """Open a group in a link's place, which holds HTML that was escaped a second time."""
     return f"<g><title>{link[1].replace('&amp;', '&')}</title>"
 
 

@@ -57,38 +57,38 @@ DASHES = ((0, (1, 1.2)), (0, (4, 1.5)), "-", (0, (4, 1.2, 1, 1.2)))
 
 
 def dashes(number: int) -> "str | tuple[int, tuple[float, ...]]":
-    """How the line with this number is dashed."""
+    """Return how the line with this number is dashed."""
     return DASHES[number % len(DASHES)]
 
 
 def marker(number: int) -> str:
-    """The marker with this number."""
+    """Return the marker with this number."""
     return MARKERS[number % len(MARKERS)]
 
 
 def line(axes: "Axes", x: Sequence[float], y: Sequence[float], number: int, name: str) -> None:
-    """A line in its colour; a single point is shown as a dot."""
+    """Draw a line in its colour; a single point is shown as a dot."""
     dot = "o" if len(x) == 1 else ""
     axes.plot(x, y, color=colour(number), ls=dashes(number), marker=dot, label=label(name))
 
 
 def in_ems(axes: "Axes") -> tuple[float, float]:
-    """Width and height of the plane in sizes of its font, as far as known before it is laid out."""
+    """Return width and height of the plane in sizes of its font, as known before the layout."""
     em = axes.figure.dpi * float(axes.xaxis.label.get_fontsize()) / 72
     return float(axes.bbox.width) / em, float(axes.bbox.height) / em
 
 
 def label(name: str) -> str:
-    """A name as matplotlib's label, which would be hidden if it began with an underscore."""
+    """Return a name as a label, which would be hidden if it began with an underscore."""
     return f" {one_line(name)}"
 
 
 def tooltip(text: str) -> str:
-    """As HTML: it comes into the page through an attribute that matplotlib escapes once more."""
+    """Return text as HTML, which matplotlib escapes once more as an attribute."""
     return escape(one_line(text))
 
 
 def cut(text: str, most: int) -> str:
-    """At most so many characters on one line."""
+    """Cut a text to at most so many characters, on one line."""
     text = one_line(text)
     return text if len(text) <= most else f"{text[: most - 1]}…"

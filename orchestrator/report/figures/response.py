@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.content import RunContent
 from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, cut, in_ems, marker
 from fsl_sweep.orchestrator.report.figures.style import SOFT, colour
 from fsl_sweep.orchestrator.report.response import Response, responses_of
@@ -18,14 +18,14 @@ PANELS = 12
 """The most panels: those of the most important axes are shown."""
 
 
-def responses(report: Report) -> Iterable[Figure]:
-    """A panel for each method and axis."""
-    found = responses_of(report)
-    if not found:
+def responses(report: RunContent) -> Iterable[Figure]:
+    """Draw a panel for each method and axis."""
+    every = responses_of(report)
+    if not every:
         return
     numbers = {method: i for i, method in enumerate(report.selected.methods)}
-    shown = _shown(found)
-    every = [100 * value for one in shown for own in one.values for value in own]
+    shown = _most_important(every)
+    values = [100 * value for response in shown for level in response.values for value in level]
     metric = wording.metric(report.base_weight)
     caption = (
         f"{metric} on the report tasks over each axis, of the snapshots that {shown[0].snapshot} "
@@ -34,45 +34,44 @@ def responses(report: Report) -> Iterable[Figure]:
         "above them, with what an axis without any effect would explain on average. Choosing by "
         "these numbers would be an oracle's choice."
     )
-    if len(found) > len(shown):
-        caption += f" {len(shown)} of {len(found)} axes are shown."
-    scale = min(every), max(every)
+    if len(every) > len(shown):
+        caption += f" {len(shown)} of {len(every)} axes are shown."
+    scale = min(values), max(values)
     panels = [
-        _panel(one, report.named(one.method), numbers[one.method], f"{metric}, %", scale)
-        for one in shown
+        _panel(r, report.named(r.method), numbers[r.method], f"{metric}, %", scale) for r in shown
     ]
     yield Figure("response", caption, (), panels, shared="y")
 
 
-def _shown(found: Sequence[Response]) -> list[Response]:
-    ranked = sorted(found, key=lambda one: -one.effect.share if one.effect else 0.0)[:PANELS]
-    return [one for one in found if one in ranked]
+def _most_important(responses: Sequence[Response]) -> list[Response]:
+    ranked = sorted(responses, key=lambda r: -r.effect.share if r.effect else 0.0)[:PANELS]
+    return [response for response in responses if response in ranked]
 
 
 def _panel(
-    one: Response, method: str, number: int, metric: str, scale: tuple[float, float]
+    response: Response, method: str, number: int, metric: str, scale: tuple[float, float]
 ) -> Panel:
-    (name,) = wording.short_keys([one.axis]).values()
+    (name,) = wording.short_keys([response.axis]).values()
     low, high = scale
     edge = 0.05 * max(high - low, 1)
 
     def draw(axes: "Axes") -> None:
-        places = list(one.levels) if one.numeric else list(range(len(one.levels)))
-        if one.logarithmic:
+        places = list(response.levels) if response.numeric else list(range(len(response.levels)))
+        if response.logarithmic:
             axes.set_xscale("log")
         axes.set(xlabel=cut(name, 24), ylabel=metric, ylim=(low - edge, high + 4 * edge))
-        _name_levels(axes, places, [cut(wording.value(level), 12) for level in one.levels])
-        for x, own in zip(places, one.values, strict=True):
-            dots = [100 * value for value in own]
+        _name_levels(axes, places, [cut(wording.value(level), 12) for level in response.levels])
+        for x, values in zip(places, response.values, strict=True):
+            dots = [100 * value for value in values]
             axes.scatter([x] * len(dots), dots, s=7, color=colour(number), alpha=0.5, linewidths=0)
-        means = [100 * float(np.mean(own)) for own in one.values]
-        style = "-" if one.numeric else ":"
+        means = [100 * float(np.mean(values)) for values in response.values]
+        style = "-" if response.numeric else ":"
         mark: dict[str, Any] = {"marker": marker(number), "markersize": 5, "linestyle": style}
         axes.plot(places, means, color=colour(number), **mark)
         axes.margins(x=0.12)
-        if one.effect is not None:
+        if response.effect is not None:
             share, by_chance = (
-                f"{100 * x:.0f} %" for x in (one.effect.share, one.effect.by_chance)
+                f"{100 * x:.0f} %" for x in (response.effect.share, response.effect.by_chance)
             )
             place: dict[str, Any] = {"xycoords": "axes fraction", "va": "top", "color": SOFT}
             axes.annotate(f"{share}, by chance {by_chance}", (0.02, 1), **place)
@@ -81,7 +80,7 @@ def _panel(
 
 
 def _name_levels(axes: "Axes", places: Sequence[float], names: Sequence[str]) -> None:
-    """A tick for each level and no other; aslant where names would touch."""
+    """Name each level and nothing else; aslant where names would touch."""
     axes.set_xticks([], minor=True)
     each = in_ems(axes)[0] / (len(names) + 0.5)
     if 0.62 * max(map(len, names)) < each:

@@ -79,7 +79,7 @@ METADATA = {
 
 @contextmanager
 def settings(size: float = SIZE, **more: Any) -> Iterator[None]:
-    """Whatever the user configured, these settings and no others; ``size`` in points."""
+    """Apply these settings and no others, whatever the user configured; ``size`` in points."""
     with matplotlib.rc_context(), warnings.catch_warnings():
         matplotlib.rcdefaults()
         wanted: Any = _SETTINGS | dict.fromkeys(_SIZED, size) | more
@@ -92,13 +92,13 @@ def settings(size: float = SIZE, **more: Any) -> Iterator[None]:
 class Sheet(Canvas):
     """A matplotlib figure that a notebook shows, and that is saved as it was drawn."""
 
-    def savefig(self, fname: Any, **given: Any) -> None:
-        """As of matplotlib, with embedded fonts, whatever the user configured."""
+    def savefig(self, fname: Any, **options: Any) -> None:
+        """Save as matplotlib does, with embedded fonts, whatever the user configured."""
         with settings():
-            super().savefig(fname, **given)
+            super().savefig(fname, **options)
 
     def saved(self, form: str, dpi: float | None = None) -> bytes:
-        """The sheet as a file: equal figures give equal bytes."""
+        """Return the sheet as a file: equal figures give equal bytes."""
         file = io.BytesIO()
         self.savefig(file, format=form, metadata=METADATA[form], dpi=dpi or self.dpi)
         return file.getvalue()
@@ -108,13 +108,13 @@ class Sheet(Canvas):
 
 
 def sheet(figure: Figure, width: float = COLUMN, dpi: float = 300) -> Sheet:
-    """All panels of a figure with its legend, ``width`` in cm."""
+    """Paint all panels of a figure with its legend, ``width`` in cm."""
     panels, inches, columns = figure.panels, width / _INCH, _columns(figure, width)
     titles, rows = _titles(figure, width), math.ceil(len(panels) / columns)
-    one = max(_height(panel, inches / columns) for panel in panels)
-    one = max(_least(figure, width), min(one, LONGEST / _INCH / rows))
+    wanted = max(_height(panel, inches / columns) for panel in panels)
+    height = max(_least(figure, width), min(wanted, LONGEST / _INCH / rows))
     with settings():
-        canvas = Sheet((inches, rows * one), dpi=dpi, layout="constrained")
+        canvas = Sheet((inches, rows * height), dpi=dpi, layout="constrained")
         canvas.get_layout_engine().set(w_pad=0.03, h_pad=0.03)  # pyright: ignore
         grid = canvas.subplots(rows, columns, squeeze=False).ravel()
         for i, axes in enumerate(grid):
@@ -130,7 +130,7 @@ def sheet(figure: Figure, width: float = COLUMN, dpi: float = 300) -> Sheet:
 
 
 def pages(figure: Figure, width: float) -> list[Figure]:
-    """The figure, or several with some of its panels where a page of a paper has no room for all.
+    """Split a figure into several where a page of a paper has no room for all of its panels.
 
     ``width`` in cm.
     """
@@ -144,26 +144,26 @@ def _columns(figure: Figure, width: float) -> int:
 
 
 def _titles(figure: Figure, width: float) -> list[str]:
-    """In lines that a panel has room for."""
+    """Break titles into lines that a panel has room for."""
     room = int((width / _INCH / _columns(figure, width) * 72 - 36) / (0.6 * SIZE))
-    return ["\n".join(textwrap.wrap(one_line(one.title), room)[:3]) for one in figure.panels]
+    return ["\n".join(textwrap.wrap(one_line(p.title), room)[:3]) for p in figure.panels]
 
 
 def _least(figure: Figure, width: float) -> float:
-    """Inches of the lowest row of panels that can be read, with titles and scales."""
+    """Return the inches of the lowest row of panels that can be read, with titles and scales."""
     titles = max(title.count("\n") + 1 if title else 0 for title in _titles(figure, width))
-    beside = max(one.lines for one in figure.panels) + titles
-    return _LINE * beside + 0.5 + (LOWEST if any(one.plane for one in figure.panels) else 0)
+    beside = max(panel.lines for panel in figure.panels) + titles
+    return _LINE * beside + 0.5 + (LOWEST if any(p.plane for p in figure.panels) else 0)
 
 
 def _height(panel: Panel, width: float) -> float:
-    """Inches of a panel with its scale and a title, ``width`` inches wide."""
+    """Return the inches of a panel with its scale and a title, ``width`` inches wide."""
     plane = min(0.6 * width, 3.0) if panel.plane else 0
     return plane + _LINE * (panel.lines + 2 * bool(panel.title)) + 0.5
 
 
 def _share(axes: Axes, shared: str, left: bool, last: bool) -> None:
-    """Scales that panels have in common stand at the left and at the bottom only."""
+    """Leave scales that panels have in common at the left and at the bottom only."""
     if "y" in shared and not left:
         axes.tick_params(labelleft=False)
         axes.set_ylabel("")
@@ -173,7 +173,7 @@ def _share(axes: Axes, shared: str, left: bool, last: bool) -> None:
 
 
 def add_legend(canvas: Canvas, width: float) -> None:
-    """Below the panels, in a taller figure: what their artists are labelled with."""
+    """Add the labels of the artists below the panels, in a taller figure."""
     entries: dict[str, Any] = {}
     for axes in canvas.axes:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):

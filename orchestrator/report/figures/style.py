@@ -8,5 +8,5 @@ MARKERS, SHAPES = "os^Dv", "●■▲◆▼"
 
 
 def colour(number: int) -> str:
-    """The colour of the line or marker with this number; they begin again after the last."""
+    """Return the colour with this number; they begin again after the last."""
     return LIGHT[number % len(LIGHT)]

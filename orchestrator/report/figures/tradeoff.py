@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.content import RunContent
 from fsl_sweep.orchestrator.report.figures.panel import (
     Figure,
     Panel,
@@ -31,20 +31,20 @@ CROWDED = 40
 """With more than these, they are smaller and have no bars."""
 
 
-def tradeoffs(report: Report) -> Iterable[Figure]:
-    """A panel for each snapshot selector that chooses otherwise, the leading one first."""
+def tradeoffs(report: RunContent) -> Iterable[Figure]:
+    """Draw a panel for each snapshot selector that chooses otherwise, the leading one first."""
     # Records from elsewhere may lack BaseGen.
-    shown = [o for o in report.tradeoffs if o.points and all(isfinite(p.base) for p in o.points)]
+    shown = [t for t in report.tradeoffs if t.points and all(isfinite(p.base) for p in t.points)]
     if not shown:
         return
     if report.lead is not None:
         first = report.lead.snapshot
-        shown.sort(key=lambda one: (one.oracle, first not in one.snapshots))
+        shown.sort(key=lambda tradeoff: (tradeoff.oracle, first not in tradeoff.snapshots))
     methods = {method: report.named(method) for method in report.selected.methods}
-    points = [point for one in shown for point in one.points]
+    points = [point for tradeoff in shown for point in tradeoff.points]
     every = 100 * np.array([pair for point in points for pair in point.seeds])
     seeds = max(len(point.seeds) for point in points)
-    crowded = max(len(one.points) for one in shown) > CROWDED
+    crowded = max(len(tradeoff.points) for tradeoff in shown) > CROWDED
     bars = " Bars: from the least to the greatest seed." if seeds > 1 and not crowded else ""
     mean = ", mean over seeds" if seeds > 1 else ""
     yield Figure(
@@ -53,29 +53,31 @@ def tradeoffs(report: Report) -> Iterable[Figure]:
         f"tasks{mean}.{bars} Outlined and joined: the Pareto front, where no other configuration "
         "is better in one without being worse in the other.",
         list(methods.values()),
-        [_tradeoff(one, methods, every, crowded) for one in shown],
+        [_panel(tradeoff, methods, every, crowded) for tradeoff in shown],
         shaped=True,
     )
 
 
-def _tradeoff(one: TradeOff, methods: Mapping[str, str], every: np.ndarray, crowded: bool) -> Panel:
-    """A panel whose axes hold ``every`` point of all panels, ``[n, 2]`` in percent."""
+def _panel(
+    tradeoff: TradeOff, methods: Mapping[str, str], every: np.ndarray, crowded: bool
+) -> Panel:
+    """Return a panel whose axes hold ``every`` point of all panels, ``[n, 2]`` in percent."""
     least, most = every.min(axis=0), every.max(axis=0)
     edge = np.maximum(0.06 * (most - least), 0.2)
     (left, low), (right, high) = (least - edge).tolist(), (most + edge).tolist()
 
     def draw(axes: "Axes") -> None:
         axes.set(xlabel="BaseGen, %", ylabel="NovelGen, %", xlim=(left, right), ylim=(low, high))
-        front = sorted((100 * p.base, 100 * p.novel) for p in one.points if p.on_front)
+        front = sorted((100 * p.base, 100 * p.novel) for p in tradeoff.points if p.on_front)
         axes.plot(*zip(*front, strict=True), color=INK, linestyle="--", linewidth=0.9, zorder=1)
         for number, (method, name) in enumerate(methods.items()):
-            own = [point for point in one.points if point.method == method]
-            if own:
-                _method(axes, own, number, name, crowded)
-        if len(one.points) <= LABELLED:
-            _label_points(axes, one.points)
+            if points := [point for point in tradeoff.points if point.method == method]:
+                _method(axes, points, number, name, crowded)
+        if len(tradeoff.points) <= LABELLED:
+            _label_points(axes, tradeoff.points)
 
-    return Panel(", ".join(one.snapshots) + (wording.ORACLE if one.oracle else ""), draw)
+    star = wording.ORACLE if tradeoff.oracle else ""
+    return Panel(", ".join(tradeoff.snapshots) + star, draw)
 
 
 def _method(
@@ -103,7 +105,7 @@ def _method(
 
 
 def _label_points(axes: "Axes", points: Sequence[TradeOffPoint]) -> None:
-    """The configuration beside each point, where it touches no other text and no mark."""
+    """Write the configuration beside each point, where it touches no other text and no mark."""
     to_plane = axes.transData + axes.transAxes.inverted()
     at = to_plane.transform([(100 * point.base, 100 * point.novel) for point in points])
     width, height = in_ems(axes)

@@ -11,38 +11,40 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
+from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.report.answer.answer import Answer, answer_of
 from fsl_sweep.orchestrator.report.answer.deciding import WAYS
-from fsl_sweep.orchestrator.report.content import Report
-from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
-from fsl_sweep.orchestrator.selection.comparing.needs import Need
+from fsl_sweep.orchestrator.report.cautions import cautions_of
+from fsl_sweep.orchestrator.report.content import BenchmarksContent, Content, RunContent
+from fsl_sweep.orchestrator.selection.comparing.comparison import same_order
+from fsl_sweep.orchestrator.selection.comparing.power import SampleSize
 from fsl_sweep.orchestrator.selection.comparing.stability import Stability
 from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyResult
 from fsl_sweep.orchestrator.selection.ensembles import Ensemble
 from fsl_sweep.orchestrator.selection.methods import Summary, by_method
-from fsl_sweep.orchestrator.selection.resample import ResampledCell
-from fsl_sweep.orchestrator.selection.results import Selection, Strategy
-from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
+from fsl_sweep.orchestrator.selection.results import FrontPoint, Selection, Strategy
+from fsl_sweep.orchestrator.statistics import Comparison, Interval, SelectionBootstrap
 
 _LEFT_OUT: Mapping[type, set[str]] = {
     Ensemble: {"by_seed"},
-    Need: {"seconds"},
+    SampleSize: {"seconds"},
     Interval: {"confidence", "kind", "caution"},
-    Selection: {"means", "scores", "base_weight", "among_all"},
+    Selection: {"means", "scores", "base_weight"},
     SelectionBootstrap: {"confidence"},
     Strategy: {"oracle", "cross_validated"},
     StrategyResult: {"regrets", "choices"},
     Summary: {"choices"},
 }
 _ADDED: Mapping[type, tuple[str, ...]] = {
-    Selection: ("base", "val", "novel"),
+    FrontPoint: ("report",),
+    Selection: ("method", "seed", "base", "val", "novel"),
     Summary: ("base", "val", "novel_tasks"),
 }
 _RENAMED = {
     "snapshot": "snapshot_selector",
     "hyperparameter": "hyperparameter_selector",
     "selector": "hyperparameter_selector",
-    "survives": "order_survives",
+    "required": "needed",
     "kept": "on_front",
     "evaluations": "novel_evaluations",
 }
@@ -50,172 +52,183 @@ _INLINE = {"strategy", "result", "report"}
 """Fields that are replaced by their own fields."""
 
 
-def to_json(report: Report | WorldsReport) -> str:
-    """The report as indented JSON text with sorted keys, ending in a newline.
+def to_json(report: Content) -> str:
+    """Return the report as indented JSON text with sorted keys, ending in a newline.
 
     An interval is ``{"mean", "low", "high", "n"}``; accuracies are in [0, 1]; what cannot be
     computed is null, as are ``low``, ``high`` and ``n`` where records hold only a mean.
     """
-    plain = worlds_to_plain(report) if isinstance(report, WorldsReport) else to_plain(report)
-    return json.dumps(plain, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    return json_text(to_plain(report))
 
 
-def to_plain(report: Report) -> dict[str, Any]:
-    """The same as plain data."""
+def json_text(value: Any, sort_keys: bool = True) -> str:
+    """Return plain data as indented JSON text, ending in a newline."""
+    return json.dumps(value, indent=1, sort_keys=sort_keys, allow_nan=False) + "\n"
+
+
+def to_plain(report: Content) -> dict[str, Any]:
+    """Return the same as plain data."""
+    if isinstance(report, BenchmarksContent):
+        return _benchmarks(report)
     # What comparisons, rankings and stability are by; NovelGen, the rule, goes without saying.
     metric = {} if report.base_weight is None else {"metric": report.info.metric}
-    resampled = {(cell.method, cell.strategy): cell for cell in report.resampled}
     over = report.over_methods
-    under = sorted(report.over_protocols, key=lambda one: one.planned.id)
-    snapshots = {"about": "these snapshots", "over": "tasks"}
+    protocols = sorted(report.over_protocols, key=lambda under: under.planned.id)
+    measures = ("base", "val", "novel", "novel_tasks")
+    snapshots, same = {"about": "these snapshots", "over": "tasks"}, same_order(report.comparisons)
     return {
         "answer": _answer(answer_of(report, timed=False)),
         "run": _run(report, metric),
-        "protocols": [_protocol(one.planned) for one in under],
+        "protocols": [_protocol(under.planned) for under in protocols],
         "over_protocols": [
-            {"method": one.method, "protocol": shown.planned.id, **_plain(one.strategy)}
-            | {key: _plain(getattr(one, key)) for key in ("base", "val", "novel", "novel_tasks")}
-            for shown in under
-            for one in shown.summaries
+            {"method": cell.method, "protocol": under.planned.id, **plain(cell.strategy)}
+            | {measure: plain(getattr(cell, measure)) for measure in measures}
+            for under in protocols
+            for cell in under.summaries
         ],
-        "selections": _plain(report.selected.selections),
-        "summary": [
-            _plain(one)
-            | {
-                "oracle": one.strategy.oracle,
-                "caution": one.novel.caution,
-                "novel_selection": _plain(cell and cell.result),
-            }
-            for one in report.summaries
-            for cell in [resampled.get((one.method, one.strategy))]
-        ],
+        "selections": plain(report.selected.selections),
+        "summary": [_summary(report, cell) for cell in report.summaries],
         "strategies": {
-            "methods": _plain(over.methods),
-            "without_regret": _plain(over.without_regret),
-            "lacking": [_plain(one) | {"methods": list(methods)} for one, methods in over.lacking],
-            "table": [_strategy(one) for one in over.results],
+            "methods": plain(over.methods),
+            "without_regret": plain(over.without_regret),
+            "lacking": [plain(strategy) | {"methods": [*lack]} for strategy, lack in over.lacking],
+            "table": [_strategy(result) for result in over.results],
         },
-        "overtuning": [_plain(one) | metric for one in report.overtuning],
-        "rank_correlation": _plain(report.rank_correlations),
-        "rank_correlation_by_method": _plain(by_method(report.rank_correlations)),
-        "differences": [_plain(one) | metric for one in report.differences],
-        "comparisons": [_plain(one) | snapshots | metric for one in report.comparisons],
-        "cautions": list(report.cautions),
-        "stability": [_stability(one, metric) for one in report.stability],
-        "ensembles": _plain(report.ensembles),
-        "fronts": _plain(report.selected.fronts),
-        "budget_curve": _plain(report.budget_curve),
-        "mixture": _mixture(report, resampled),
+        "overtuning": [plain(cell) | metric for cell in report.overtuning],
+        "rank_correlation": plain(report.rank_correlations),
+        "rank_correlation_by_method": plain(by_method(report.rank_correlations)),
+        "differences": [plain(pair) | metric for pair in report.differences],
+        "comparisons": [
+            plain(pair) | {"order_survives": (pair.a, pair.b) in same} | snapshots | metric
+            for pair in report.comparisons
+        ],
+        "cautions": list(cautions_of(report)),
+        "stability": [_stability(cell, metric) for cell in report.stability],
+        "ensembles": plain(report.ensembles),
+        "fronts": plain(report.selected.fronts),
+        "budget_curve": plain(report.budget_curve),
+        "mixture": _mixture(report),
     }
 
 
-def worlds_to_plain(report: WorldsReport) -> dict[str, Any]:
-    """A report of several worlds as plain data: what they say together, and each report."""
-    together: dict[str, Any] = {"methods": [], "differences": [], "strategies": [], "lacking": []}
-    together |= {"absent": {}, "caution": None}
+def _benchmarks(report: BenchmarksContent) -> dict[str, Any]:
+    """Return what several benchmarks say together, and the report of each."""
+    keys = ("methods", "differences", "strategies", "lacking", "absent", "caution")
+    together: dict[str, Any] = {key: [] for key in keys} | {"absent": {}, "caution": None}
     if (over := report.over) is not None:
-        together = {key: _plain(getattr(over, key)) for key in together}
-        for one in together["differences"]:
-            one["over"] = "worlds"
-        for one, found in zip(together["strategies"], over.strategies, strict=True):
-            one["oracle"] = found.strategy.oracle
-    together["strategy"] = _plain(report.lead)
+        together = {key: plain(getattr(over, key)) for key in keys}
+        together["differences"] = [
+            {"a": pair.a, "b": pair.b, **plain(pair.result), "over": "benchmarks"}
+            for pair in over.differences
+        ]
+        for known, cell in zip(together["strategies"], over.strategies, strict=True):
+            known["oracle"] = cell.strategy.oracle
     return {
-        "answer": {"sentences": list(report.sentences)},
-        "over_worlds": together,
-        "worlds": {world: to_plain(one) for world, one in report.reports.items()},
+        "answer": {"sentences": list(answer_of(report).sentences)},
+        "over_benchmarks": together | {"strategy": plain(report.lead)},
+        "benchmarks": {name: to_plain(content) for name, content in report.reports.items()},
     }
 
 
 def _answer(answer: Answer) -> dict[str, Any]:
-    plain = {key: _plain(getattr(answer, key)) for key in ("sentences", "best", "decided", "needs")}
-    for need in plain["needs"]:
+    known = {field.name: plain(getattr(answer, field.name)) for field in fields(answer)}
+    for need in known["needs"]:
         need["ways"].sort(key=lambda way: WAYS.index(way["what"]))
-    return plain | {"strategy": _plain(answer.strategy)}
+    return known
 
 
-def _mixture(
-    report: Report, resampled: Mapping[tuple[str, Strategy], ResampledCell]
-) -> dict[str, Any] | None:
-    """The table by a mixture; null where that was not asked for."""
+def _summary(report: RunContent, cell: Summary) -> dict[str, Any]:
+    repeated = report.repeated.get((cell.method, cell.strategy))
+    return plain(cell) | {
+        "oracle": cell.strategy.oracle,
+        "caution": cell.novel.caution,
+        "novel_selection": plain(repeated and repeated.result),
+    }
+
+
+def _mixture(report: RunContent) -> dict[str, Any] | None:
+    """Return the table by a mixture; null where that was not asked for."""
     if report.base_weight is None:
         return None
     summary = [
-        {"method": one.method, "seeds": _plain(one.reported), "tasks": _plain(one.reported_tasks)}
-        | _plain(one.strategy)
-        | {"selection": _plain(cell and cell.mixed)}
-        for one in report.summaries
-        for cell in [resampled.get((one.method, one.strategy))]
+        {"method": cell.method, "seeds": plain(cell.reported), "tasks": plain(cell.reported_tasks)}
+        | plain(cell.strategy)
+        | {"selection": plain(report.interval_of(cell))}
+        for cell in report.summaries
     ]
-    rankings = _plain(report.rankings)
+    rankings = plain(report.rankings)
     return {"base_weight": report.base_weight, "summary": summary, "rankings": rankings}
 
 
-def _run(report: Report, metric: Mapping[str, str]) -> dict[str, Any]:
-    info, found = report.info, report.completeness
+def _run(report: RunContent, metric: Mapping[str, str]) -> dict[str, Any]:
+    info, completeness = report.info, report.completeness
+    counts = ("complete", "planned", "done", "failed", "missing", "unmeasured")
     problem = ("method", "trial", "seed", "fold", "hyperparameters", "reason")
     return {
         "name": info.name,
-        "complete": found.complete,
-        "planned": found.planned,
-        "done": found.done,
-        "failed": found.failed,
-        "missing": found.missing,
-        "stopped_by_budget": found.budget,
-        "stopped_before_snapshot": found.stopped_early,
-        "unmeasured": found.unmeasured,
+        **{key: getattr(completeness, key) for key in counts},
+        "stopped_by_budget": completeness.budget,
+        "stopped_before_snapshot": completeness.stopped_early,
         "protocol": info.protocol and _protocol(info.protocol),
         "chosen_by": info.chosen_by and _protocol(info.chosen_by),
-        "problems": [{key: _plain(getattr(one, key)) for key in problem} for one in found.problems],
-        "left_out": _plain(report.left_out),
+        "problems": [
+            {key: plain(getattr(gap, key)) for key in problem} for gap in completeness.problems
+        ],
+        "left_out": plain(report.left_out),
         "sweep": info.sweep_hash,
         "fingerprint": info.fingerprint,
-        "methods": _plain(report.selected.methods),
-        "selectors": _plain(report.selectors),
-        "parts": _plain(info.parts),
-        "rankings": [_plain(one) | metric for one in report.rankings],
+        "methods": plain(report.selected.methods),
+        "selectors": plain(report.selectors),
+        "parts": plain(info.parts),
+        "rankings": [plain(ranking) | metric for ranking in report.rankings],
         "ranking_survives": report.ranking_survives,
         **metric,
     }
 
 
 def _protocol(planned: PlannedProtocol) -> dict[str, Any]:
-    """Its id and content, not its name: after an edit of the sweep file another may have that."""
+    """Return id and content, not the name: after an edit of the sweep file another may have it."""
     protocol = planned.protocol
     return {"id": planned.id, "description": protocol.described, **protocol.canonical()}
 
 
-def _strategy(one: StrategyResult) -> dict[str, Any]:
-    verdict = _plain(one.against_least)
+def _strategy(result: StrategyResult) -> dict[str, Any]:
+    verdict = plain(result.against_least)
     if verdict is not None:
         verdict = {key: verdict[key] for key in ("verdict", "effect", "p_value", "p_adjusted")}
-    found = {"oracle": one.strategy.oracle, "caution": one.caution, "against_least": verdict}
-    return _plain(one) | found
+    more = {"oracle": result.strategy.oracle, "caution": result.caution, "against_least": verdict}
+    return plain(result) | more
 
 
-def _stability(one: Stability, metric: Mapping[str, str]) -> dict[str, Any]:
-    plain = _plain(one) | metric
-    for method in plain["methods"]:
+def _stability(stability: Stability, metric: Mapping[str, str]) -> dict[str, Any]:
+    known = plain(stability) | metric
+    for method in known["methods"]:
         method["mixture" if metric else "novel"] = method.pop("mean")
-    return plain
+    return known
 
 
-def _plain(value: Any) -> Any:
-    """A record as plain data, by its fields; null for what JSON has no number for."""
+def plain(value: Any) -> Any:
+    """Return a record as plain data, by its fields; null for what JSON has no number for."""
+    if isinstance(value, Comparison):
+        value = value.as_dict()
+    if isinstance(value, Snapshot):
+        names = ("trial", "configuration", "hyperparameters", "epoch")
+        value = {name: getattr(value, name) for name in names}
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: plain(member) for key, member in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(one) for one in value]
+        return [plain(member) for member in value]
     if not is_dataclass(value):
         return value
-    plain: dict[str, Any] = {}
+    left_out = _LEFT_OUT.get(type(value), ())
+    known: dict[str, Any] = {}
     for name in (*(field.name for field in fields(value)), *_ADDED.get(type(value), ())):
-        if name in _LEFT_OUT.get(type(value), ()):
-            continue
-        one = _plain(getattr(value, name))
-        plain |= one if name in _INLINE else {_RENAMED.get(name, name): one}
+        if name not in left_out:
+            member = plain(getattr(value, name))
+            inline = name in _INLINE or isinstance(getattr(value, name), Snapshot)
+            known |= member if inline else {_RENAMED.get(name, name): member}
     if isinstance(value, Interval):
-        plain["n"] = value.n or None
-    return plain
+        known["n"] = value.n or None
+    return known

@@ -7,7 +7,7 @@ from math import isfinite
 import numpy as np
 from rich.cells import cell_len, set_cell_size
 
-from fsl_sweep.orchestrator.report.document.blocks import Forest, Mark, grouped
+from fsl_sweep.orchestrator.report.document.blocks import Bar, Forest, grouped
 from fsl_sweep.orchestrator.text.printed import one_line
 
 LEAST_SCALE = 20
@@ -26,61 +26,65 @@ _BESIDE = 13
 
 
 def drawn(forest: Forest, width: int, short: bool = False) -> list[str]:
-    """The plot as lines of at most ``width`` characters, with a legend; at least 60.
+    """Return the plot as lines of at most ``width`` characters, with a legend; at least 60.
 
-    Where it is ``short``, of each group the first marks, and as many groups as fit.
+    Where it is ``short``, of each group the first bars, and as many groups as fit.
     """
-    marks = _shortened(forest.marks) if short else forest.marks
-    values = [value for mark in marks for value in _shown(mark)]
-    known = np.array([value for value in values if isfinite(value)])
-    if not len(known):
+    bars = _shortened(forest.bars) if short else forest.bars
+    ends = np.array([value for bar in bars for value in _drawn(bar) if isfinite(value)])
+    if not len(ends):
         return []
-    group, name = _widths(marks, width)
-    scale = _Scale(np.clip(known, forest.least, 100), width - group - name - _BESIDE)
-    lead = group + name + 6
-    lines = [_padded(_cut(forest.title, lead - 2), lead) + scale.ticks()]
+    group, name = _widths(bars, width)
+    scale = _Scale(np.clip(ends, forest.least, 100), width - group - name - _BESIDE)
+    indent = group + name + 6
+    lines = [_padded(_cut(forest.title, indent - 2), indent) + scale.ticks()]
     before = None
-    for mark in marks:
-        heading = "" if mark.group == before else _cut(mark.group, group)
-        before = mark.group
-        words = f"  {_padded(heading, group)}  {_padded(_cut(mark.name, name), name)}  "
-        mean = f"{mark.mean:z5.{min(max(scale.decimals, 1), 2)}f}"[:5]  # 100.0 has no room for two
-        lines.append(f"{words}{scale.bar(mark)}  {mean}")
-    groups, there = grouped(forest.marks, _group), grouped(marks, _group)
-    left = len(groups) - len(there) or (len(forest.marks) - len(marks) if not groups[1:] else 0)
+    for bar in bars:
+        heading = "" if bar.group == before else _cut(bar.group, group)
+        before = bar.group
+        words = f"  {_padded(heading, group)}  {_padded(_cut(bar.names[0], name), name)}  "
+        mean = f"{bar.mean:z5.{min(max(scale.decimals, 1), 2)}f}"[:5]  # 100.0 has no room for two
+        lines.append(f"{words}{scale.line(bar)}  {mean}")
+    every, shown = grouped(forest.bars, _group), grouped(bars, _group)
+    left = len(every) - len(shown) or (len(forest.bars) - len(bars) if not every[1:] else 0)
     if left:
         lines.append(f"  ... and {left} more")
-    legend = textwrap.wrap("   ".join(_legend(marks)), width - 2)
+    legend = textwrap.wrap("   ".join(_legend(bars, forest.each)), width - 2)
     return [line.rstrip() for line in (*lines, *(f"  {line}" for line in legend))]
 
 
-def _group(mark: Mark) -> str:
-    return mark.group
+def _group(bar: Bar) -> str:
+    return bar.group
 
 
-def _shown(mark: Mark) -> Sequence[float]:
-    """The values that a mark is drawn from: of a reference its mean only, which is no result."""
-    return [mark.mean] if mark.reference else [mark.low, mark.mean, mark.high, *mark.seeds]
+def _each(bar: Bar) -> Sequence[float]:
+    """Return the single values that are shown: two, which have no useful interval."""
+    return bar.values if len(bar.values) == 2 else ()
 
 
-def _shortened(marks: Sequence[Mark]) -> list[Mark]:
-    groups = grouped(marks, _group)
+def _drawn(bar: Bar) -> Sequence[float]:
+    """Return the values to draw: of a reference its mean only, which is no result."""
+    return [bar.mean] if bar.reference else [bar.low, bar.mean, bar.high, *_each(bar)]
+
+
+def _shortened(bars: Sequence[Bar]) -> list[Bar]:
+    groups = grouped(bars, _group)
     each = _EACH.get(len(groups), 2 if len(groups) <= _SEVERAL else 1)
-    return [mark for own in groups[:MOST_LINES] for mark in _first(own, each)]
+    return [bar for group in groups[:MOST_LINES] for bar in _first(group, each)]
 
 
-def _first(group: Sequence[Mark], most: int) -> list[Mark]:
-    """The first ones, and the first reference if there is room for two."""
-    references = [mark for mark in group if mark.reference]
-    usual = [mark for mark in group if not mark.reference]
+def _first(group: Sequence[Bar], most: int) -> list[Bar]:
+    """Return the first bars, and the first reference if there is room for two."""
+    references = [bar for bar in group if bar.reference]
+    usual = [bar for bar in group if not bar.reference]
     kept = references[:1] if most > 1 and usual else []
     return [*(usual or references)[: most - len(kept)], *kept]
 
 
-def _widths(marks: Sequence[Mark], width: int) -> tuple[int, int]:
-    """Characters of groups and of names, both shortened where the scale needs the room."""
-    group = min(max(cell_len(one_line(mark.group)) for mark in marks), _GROUP)
-    name = min(max(cell_len(mark.name) for mark in marks), _NAME)
+def _widths(bars: Sequence[Bar], width: int) -> tuple[int, int]:
+    """Return characters of groups and of names, shortened where the scale needs the room."""
+    group = min(max(cell_len(one_line(bar.group)) for bar in bars), _GROUP)
+    name = min(max(cell_len(bar.names[0]) for bar in bars), _NAME)
     room = max(width - LEAST_SCALE - _BESIDE, 12)
     if group + name > room:
         group = min(group, max(room // 2, room - name))
@@ -88,55 +92,56 @@ def _widths(marks: Sequence[Mark], width: int) -> tuple[int, int]:
     return group, name
 
 
-def _legend(marks: Sequence[Mark]) -> Iterable[str]:
-    usual = [mark for mark in marks if not mark.reference]
+def _legend(bars: Sequence[Bar], each: str) -> Iterable[str]:
+    usual = [bar for bar in bars if not bar.reference]
     if usual:
         yield "o mean"
-    if any(mark.seeds for mark in usual):
-        yield "x each seed"
-    if any(isfinite(mark.low) for mark in usual):
+    if any(map(_each, usual)):
+        yield f"x each {each}"
+    if any(isfinite(bar.low) for bar in usual):
         yield "|--| interval"
-    if len(usual) < len(marks):
+    if len(usual) < len(bars):
         yield "<> oracle: reads novel scores"
 
 
 class _Scale:
     """Values in percent as places on a line of ``room`` characters.
 
-    It holds all of ``known``: an interval that goes on is cut there, and has no end.
+    It holds all of ``ends``: an interval that goes on is cut there, and has no end.
     """
 
-    def __init__(self, known: np.ndarray, room: int) -> None:
-        self.room, self.step = room, _step(float(np.ptp(known)), room)
-        self.low = self.step * np.floor(known.min() / self.step + 1e-9)
+    def __init__(self, ends: np.ndarray, room: int) -> None:
+        self.room, self.step = room, _step(float(np.ptp(ends)), room)
+        self.low = self.step * np.floor(ends.min() / self.step + 1e-9)
         self.decimals = max(0, -int(np.floor(np.log10(self.step) + 1e-9)))
-        self.high = max(self.step * np.ceil(known.max() / self.step - 1e-9), self.low + self.step)
+        self.high = max(self.step * np.ceil(ends.max() / self.step - 1e-9), self.low + self.step)
 
     def at(self, value: float) -> int:
+        """Return the place of a value."""
         share = (value - self.low) / (self.high - self.low)
         return round(min(max(share, 0.0), 1.0) * (self.room - 1))
 
-    def bar(self, mark: Mark) -> str:
-        """A mark on the line."""
+    def line(self, bar: Bar) -> str:
+        """Return a bar drawn on the line."""
         cells = [" "] * self.room
-        if mark.reference:
-            start = min(self.at(mark.mean), self.room - 2)
+        if bar.reference:
+            start = min(self.at(bar.mean), self.room - 2)
             cells[start : start + 2] = "<>"
             return "".join(cells)
-        if isfinite(mark.low) and isfinite(mark.high):
-            first, last = self.at(mark.low), self.at(mark.high)
+        if isfinite(bar.low) and isfinite(bar.high):
+            first, last = self.at(bar.low), self.at(bar.high)
             cells[first : last + 1] = ["-"] * (last - first + 1)
-            for end, value in ((first, mark.low), (last, mark.high)):
+            for end, value in ((first, bar.low), (last, bar.high)):
                 if self.low - 1e-9 <= value <= self.high + 1e-9:
                     cells[end] = "|"
-        for value in mark.seeds:
+        for value in _each(bar):
             cells[self.at(value)] = "x"
-        cells[self.at(mark.mean)] = "o"
+        cells[self.at(bar.mean)] = "o"
         return "".join(cells)
 
     def ticks(self) -> str:
-        """The numbers over the line, each in the middle of its place; longer by half of one."""
-        cells = [" "] * (self.room + 4)
+        """Return the numbers over the line, each in the middle of its place."""
+        cells = [" "] * (self.room + 4)  # the last may stand out by half of it
         for number in range(round((self.high - self.low) / self.step) + 1):
             tick = self.low + number * self.step
             text = f"{tick:z.{self.decimals}f}"
@@ -146,7 +151,7 @@ class _Scale:
 
 
 def _step(span: float, room: int) -> float:
-    """The finest of 1, 2, 5, 10, ... for which numbers on the scale do not touch."""
+    """Return the finest of 1, 2, 5, 10, ... for which numbers on the scale do not touch."""
     most = max(room // 8, 2)
     rough = max(span, 0.1) / most
     power = 10.0 ** np.floor(np.log10(rough))
@@ -154,7 +159,7 @@ def _step(span: float, room: int) -> float:
 
 
 def _cut(text: str, most: int) -> str:
-    """The text on one line in at most so many columns, its middle left out: its end may say more.
+    """Cut the middle of a text out, on one line in at most so many columns.
 
     The end of a method's name may be how many of its seeds are done.
     """

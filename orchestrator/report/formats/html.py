@@ -1,56 +1,48 @@
 """The report as one HTML file that needs nothing else: no script, no font, no image."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import cycle
 
-from fsl_sweep.orchestrator.report.content import Report
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Block,
-    Bullets,
-    Document,
-    Forest,
-    Group,
-    Paragraph,
-    Row,
-    Section,
-    Table,
-)
+from fsl_sweep.orchestrator.report.content import Content
+from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.figures.figures import Figure, Panel, figures
 from fsl_sweep.orchestrator.report.figures.painter import drawing
 from fsl_sweep.orchestrator.report.figures.style import LIGHT, SHAPES
 from fsl_sweep.orchestrator.report.formats.page_style import CSS
-from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.text.printed import counted, printable
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Even if a name could smuggle in a tag, a browser would load and run nothing."""
 
-_RESPONSE = Section("response", "Response to hyperparameters", ())
-"""It has only figures, so that other formats lack it."""
-
 LONG = 28
 """A line of a cell with more characters than these may break."""
 
 ITEMS_SHOWN = 5
-"""What is missing from a run is folded where it is more than so many."""
+"""What is missing from a run is collapsed where it is more than so many."""
 
 
-def to_html(report: Report | WorldsReport) -> str:
-    """The report as a page, ending in a newline.
+def to_html(report: Content) -> str:
+    """Return the report as a page, ending in a newline.
 
     The first line holds the title, which says whether the run is complete, and so does the first
-    line that is shown. The answer comes first, the rest is folded; a link to ``#SECTION`` opens
-    it, and on paper all is open. Readable on a phone and in dark mode; figures are drawings whose
-    text can be selected. All names are escaped.
+    line that is shown.
     """
-    content = document(report)
-    figured = figures(report)
-    sections = list(content.sections)
-    if _RESPONSE.key in figured:
-        keys = [section.key for section in sections]
-        sections.insert(1 + keys.index("curves") if "curves" in keys else len(keys), _RESPONSE)
+    return page(document(report), figures(report))
+
+
+def page(content: blocks.Document, figured: Mapping[str, Sequence[Figure]] = {}) -> str:
+    """Return a document as a page, ending in a newline.
+
+    The answer comes first, the rest is collapsed; a link to ``#SECTION`` opens it, and on paper all
+    is open. Readable on a phone and in dark mode; figures are drawings whose text can be selected.
+    All names are escaped.
+
+    Args:
+        content: what to show.
+        figured: figures by the key of their section; those of ``answer`` stand beside the answer.
+    """
     title = escaped(content.headline)
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
@@ -60,30 +52,31 @@ def to_html(report: Report | WorldsReport) -> str:
         f'<style>{CSS}</style></head><body class="fsl-sweep"><main>',
         *first_screen(content, figured.get("answer", ())),
     ]
-    for section in sections:
-        inside = [*map(_figure, figured.get(section.key, ())), *map(shown, section.blocks)]
-        parts.append(folded(f"<h2>{escaped(section.title)}</h2>", inside, section.key))
+    for section in content.sections:
+        inside = [*map(figure_shown, figured.get(section.key, ())), *map(shown, section.blocks)]
+        if inside:
+            parts.append(collapsed(f"<h2>{escaped(section.title)}</h2>", inside, section.key))
     return "\n".join([*parts, "</main></body></html>"]) + "\n"
 
 
-def first_screen(content: Document, drawings: Sequence[Figure]) -> Iterable[str]:
-    """Whether the run is complete, the answer, and its figure."""
+def first_screen(content: blocks.Document, drawings: Sequence[Figure]) -> Iterable[str]:
+    """Show whether the run is complete, the answer, and its figure."""
     yield f'<header class="{"good" if content.complete else "alarm"}">'
     yield f"<h1>{escaped(content.headline)}</h1>"
     for block in content.banner:
-        if isinstance(block, Bullets) and len(block.items) > ITEMS_SHOWN:
-            yield folded(counted(len(block.items), "problem"), [shown(block)])
+        if isinstance(block, blocks.Bullets) and len(block.items) > ITEMS_SHOWN:
+            yield collapsed(counted(len(block.items), "problem"), [shown(block)])
         else:
             yield shown(block)
     yield '</header>\n<div class="answer"><div>'
     yield from map(shown, content.answer)
     yield "</div>"
-    yield from map(_figure, drawings)
+    yield from map(figure_shown, drawings)
     yield "</div>"
 
 
-def folded(summary: str, inside: Iterable[str], key: str = "") -> str:
-    """What a click opens, and a link to ``key``: browsers open what they have to scroll to."""
+def collapsed(summary: str, inside: Iterable[str], key: str = "") -> str:
+    """Show what a click opens, and a link to ``key``: browsers open what they scroll to."""
     name = f' id="{key}"' if key else ""
     parts = (
         f'<details><summary>{summary}</summary><div class="inside"{name}>',
@@ -93,16 +86,16 @@ def folded(summary: str, inside: Iterable[str], key: str = "") -> str:
     return "\n".join(parts)
 
 
-def shown(block: Block) -> str:
-    """The block as an element."""
+def shown(block: blocks.Block) -> str:
+    """Show the block as an element."""
     match block:
-        case Forest():
+        case blocks.Forest():
             return ""  # a figure shows it
-        case Paragraph(text, tone):
+        case blocks.Paragraph(text, tone):
             return f'<p class="{tone}">{escaped(text)}</p>' if tone else f"<p>{escaped(text)}</p>"
-        case Bullets(items):
+        case blocks.Bullets(items):
             return f"<ul>{''.join(f'<li>{escaped(item)}</li>' for item in items)}</ul>"
-        case Table(columns, groups):
+        case blocks.Table(columns, groups):
             heads = "".join(
                 f'<th scope="col"{_number(column.numeric)}>{escaped(column.name)}</th>'
                 for column in columns
@@ -112,9 +105,14 @@ def shown(block: Block) -> str:
                 f'<div class="wide" tabindex="0"><table><thead><tr>{heads}</tr></thead>\n'
                 f"{bodies}</table></div>"
             )
+        case blocks.Heading(text):
+            return f"<h3>{escaped(text)}</h3>"
+        case blocks.Lines(lines):
+            return f'<pre class="wide" tabindex="0">{escaped(chr(10).join(lines))}</pre>'
 
 
-def _figure(figure: Figure) -> str:
+def figure_shown(figure: Figure) -> str:
+    """Return a figure with its caption."""
     marks = zip(figure.names, cycle(SHAPES if figure.shaped else "━"), strict=False)
     entries = "".join(
         f'<span><b style="color:var(--c{n % len(LIGHT)})">{mark}</b> {escaped(name)}</span>'
@@ -134,11 +132,11 @@ def _panel(panel: Panel) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text that a page shows as it is: it opens no tag, and holds no control character."""
+    """Return text that a page shows as it is: without tags and control characters."""
     return escape(printable(text))
 
 
-def _group(table: Table, group: Group) -> str:
+def _group(table: blocks.Table, group: blocks.Group) -> str:
     title = ""
     if group.title:
         span = f'<th scope="rowgroup" colspan="{len(table.columns)}">'
@@ -146,7 +144,7 @@ def _group(table: Table, group: Group) -> str:
     return f"<tbody>{title}{chr(10).join(_row(table, row) for row in group.rows)}</tbody>"
 
 
-def _row(table: Table, row: Row) -> str:
+def _row(table: blocks.Table, row: blocks.Row) -> str:
     cells = "".join(
         f"<td{_look(column.numeric, cell)}>{escaped(cell)}</td>"
         for column, cell in zip(table.columns, row.cells, strict=True)
@@ -155,7 +153,7 @@ def _row(table: Table, row: Row) -> str:
 
 
 def _look(numeric: bool, cell: str) -> str:
-    """Numbers stand to the right; only long words break, or a phone would break them all."""
+    """Set numbers to the right; only long words break, or a phone would break them all."""
     return _number(True) if numeric else ' class="long"' if len(cell) > LONG else ""
 
 

@@ -1,8 +1,8 @@
-"""The report as a LaTeX document, with tables in the style of booktabs."""
+"""The report's tables for a paper in LaTeX, in the style of booktabs."""
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pylatexenc.latexencode import (
     RULE_DICT,
@@ -11,130 +11,98 @@ from pylatexenc.latexencode import (
     UnicodeToLatexEncoder,
 )
 
-from fsl_sweep.orchestrator.report.content import Report
-from fsl_sweep.orchestrator.report.document.blocks import (
-    WRAPPED,
-    Block,
-    Bullets,
-    Forest,
-    Paragraph,
-    Row,
-    Table,
-    in_parts,
-)
+from fsl_sweep.orchestrator.report.content import Content
+from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.report.document.document import document
-from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
 from fsl_sweep.orchestrator.text.printed import one_line
-
-ROOM = 110
-"""Characters that a line of the landscape page holds, with some to spare."""
-
-CHARACTER = 0.0068
-"""About the width of one, as a share of the line."""
 
 LONGEST_WORD = 20
 """A longer word may break after any mark in it, and within its letters."""
 
-_PREAMBLE = r"""\documentclass[a4paper]{article}
-\usepackage[T1]{fontenc}
-\usepackage[utf8]{inputenc}
-\usepackage{textcomp}
-\usepackage{amssymb}
-\usepackage[landscape,margin=15mm]{geometry}
-\usepackage{array}
-\usepackage{booktabs}
-\usepackage{longtable}
-\usepackage{xcolor}
-\setlength{\parindent}{0pt}
-\setlength{\parskip}{4pt}
-\raggedright
-\setlength{\tabcolsep}{4pt}
-\setlength{\LTleft}{0pt}
-\newcommand{\room}{\par\penalty0
-  \ifdim\dimexpr\pagegoal-\pagetotal\relax<8\baselineskip\newpage\fi}
-\begin{document}"""
-# \room: a title does not stay behind at the foot of a page when its table moves on.
+LONG = r"p{14em}"
+"""A column with longer texts than ``WRAPPED``."""
 
 
-def to_latex(report: Report | WorldsReport) -> str:
-    """The report as a document for pdfLaTeX, LuaLaTeX or XeLaTeX, ending in a newline.
+def to_latex(report: Content) -> str:
+    """Return the report's tables, as ``latex`` does; the first line says whether it is complete."""
+    return latex(document(report))
 
-    It needs booktabs, longtable and packages that every distribution has. The first line is a
-    comment that says whether the run is complete. Each table stands by itself between comments,
-    to be copied into a paper.
+
+def latex(content: blocks.Document) -> str:
+    """Return each table of a document as a ``tabular``, ending in a newline; all else as comments.
+
+    Tables compile with pdfLaTeX, LuaLaTeX and XeLaTeX in any paper that loads booktabs. Above each
+    stand comments with its title, the headline and what may make its numbers wrong, so that they
+    come with it where it is copied into a paper.
     """
-    content = document(report)
-    comment = one_line(content.headline).encode("ascii", "replace").decode()
-    parts = [f"% {comment}", _PREAMBLE, rf"\section*{{{escaped(content.headline)}}}"]
-    for number, block in enumerate(content.banner):
-        parts += _block(block, f"banner-{number}")
-    for number, block in enumerate(content.answer):
-        parts += _block(block, f"answer-{number}")
-    for section in content.sections:
-        parts += ["", rf"\room\subsection*{{{escaped(section.title)}}}"]
-        for number, block in enumerate(section.blocks):
-            parts += _block(block, f"{section.key}-{number}")
-    return "\n".join([*parts, r"\end{document}"]) + "\n"
+    lines = _comments("", content.headline)
+    cautions = [content.headline, *(f"Caution: {warning}" for warning in content.warnings)]
+    parts = [("banner", "", content.banner), ("answer", "", content.answer)]
+    parts += [(section.key, section.title, section.blocks) for section in content.sections]
+    for key, title, inside in parts:
+        if title and inside:
+            lines += ["%", *_comments("== ", title)]
+        for number, block in enumerate(inside):
+            if isinstance(block, blocks.Heading):
+                title = block.text
+            if isinstance(block, blocks.Table):
+                about = [f"table {key}-{number}: {title}".removesuffix(": "), *cautions]
+                lines += ["", *_comments("", *about), *_table(block), ""]
+            else:
+                lines += _comment_of(block)
+    return "\n".join(lines) + "\n"
 
 
-def _block(block: Block, name: str) -> Iterable[str]:
+def _comments(mark: str, *texts: str) -> list[str]:
+    """Write each text on a line of its own, in ASCII."""
+    lines = (one_line(text).encode("ascii", "backslashreplace").decode() for text in texts)
+    return [f"% {mark}{line}" for line in lines]
+
+
+def _comment_of(block: blocks.Block) -> list[str]:
+    """Write what is no table; the numbers of a forest plot are in the table of strategies."""
     match block:
-        case Paragraph(text, tone):
-            look = {"alarm": r"\bfseries\color{red} ", "note": r"\footnotesize "}.get(tone, "")
-            yield f"{{{look}{escaped(text)}\\par}}"
-        case Bullets(items):
-            yield r"\begin{itemize}"
-            yield from (rf"\item {{{escaped(item)}}}" for item in items)
-            yield r"\end{itemize}"
-        case Forest():
-            pass  # its numbers are in the table of strategies, its picture a figure
-        case Table():
-            widths, parts = in_parts(block, ROOM)
-            for number, kept in enumerate(parts):
-                yield f"% table: {name}" + f"-{number}" * bool(number)
-                yield from _table(block, kept, widths)
-                yield "% end of table"
+        case blocks.Paragraph(text) | blocks.Heading(text):
+            return _comments("", text)
+        case blocks.Bullets(items):
+            return _comments("- ", *items)
+        case blocks.Lines(lines):
+            return _comments("  ", *lines)
+        case blocks.Forest() | blocks.Table():
+            return []
 
 
-def _table(table: Table, kept: Sequence[int], widths: Sequence[int]) -> Iterable[str]:
-    """Some columns of a table; those of long text share what the others leave of the line."""
-    shown = [(table.columns[at], widths[at] > WRAPPED) for at in kept]
-    taken = sum(widths[at] for at in kept if widths[at] <= WRAPPED)
-    share = (1 - CHARACTER * (taken + 2 * len(kept))) / max(sum(long for _, long in shown), 1)
-    columns = "".join(_column(column.numeric, share if long else None) for column, long in shown)
-    yield rf"{{\footnotesize\begin{{longtable}}{{@{{}}{columns}@{{}}}}"
-    heads = " & ".join(_head(column.name, column.numeric) for column, _ in shown)
-    yield rf"\toprule {heads} \\ \midrule \endhead"
-    yield r"\bottomrule \endlastfoot"
+def _table(table: blocks.Table) -> Iterable[str]:
+    rows = [row for group in table.groups for row in group.rows]
+    longest = [max(len(row.cells[at]) for row in rows) for at in range(len(table.columns))]
+    long = [width > blocks.WRAPPED for width in longest]
+    sides = ["lr"[column.numeric] for column in table.columns]
+    looks = [LONG if wide else side for side, wide in zip(sides, long, strict=True)]
+    yield rf"\begin{{tabular}}{{@{{}}{''.join(looks)}@{{}}}}"
+    yield rf"\toprule {' & '.join(map(_head, table.columns))} \\ \midrule"
     for number, group in enumerate(table.groups):
         if number:
             yield r"\midrule"
         if group.title:
-            look = "l" if len(group.title) < ROOM / 2 else r"p{0.95\linewidth}"
-            span = rf"\multicolumn{{{len(kept)}}}{{@{{}}{look}@{{}}}}"
-            yield rf"{span}{{\textbf{{{escaped(group.title)}}}}} \\*[1pt]"
-        yield from (f"{_row(row, kept)} \\\\" for row in group.rows)
-    yield r"\end{longtable}}"
+            title = rf"\textbf{{{escaped(group.title)}}}"
+            yield rf"\multicolumn{{{len(longest)}}}{{@{{}}l@{{}}}}{{{title}}} \\"
+        for row in group.rows:
+            cells = [_cell(cell, wide) for cell, wide in zip(row.cells, long, strict=True)]
+            yield rf"{' & '.join(cells)} \\"
+    yield r"\bottomrule"
+    yield r"\end{tabular}"
 
 
-def _column(numeric: bool, share: float | None) -> str:
-    if share is None:
-        return "r" if numeric else "l"
-    look = "raggedleft" if numeric else "raggedright"
-    return rf">{{\{look}\arraybackslash}}p{{{share:.3f}\linewidth}}"
+def _cell(text: str, wide: bool) -> str:
+    return rf"{{\raggedright {escaped(text)}\par}}" if wide and text else escaped(text)
 
 
-def _head(name: str, numeric: bool) -> str:
-    lines = [escaped(line) for line in textwrap.wrap(name, WRAPPED)]
+def _head(column: blocks.Column) -> str:
+    lines = [escaped(line) for line in textwrap.wrap(column.name, blocks.WRAPPED)]
     if len(lines) < 2:
         return "".join(lines)
-    inner = rf"\begin{{tabular}}[b]{{@{{}}{'r' if numeric else 'l'}@{{}}}}"
+    inner = rf"\begin{{tabular}}[b]{{@{{}}{'lr'[column.numeric]}@{{}}}}"
     return inner + r" \\ ".join(lines) + r"\end{tabular}"
-
-
-def _row(row: Row, kept: Sequence[int]) -> str:
-    look, close = (r"\textcolor{gray}{", "}") if row.reference else ("", "")
-    return " & ".join(f"{look}{escaped(row.cells[at])}{close}" for at in kept)
 
 
 def _code_point(character: str) -> str:
@@ -142,10 +110,12 @@ def _code_point(character: str) -> str:
 
 
 _FURTHER = re.compile(
-    "[^ -~\u00a0-\u0148\u014a-\u017f\u0391-\u03a9\u03b1-\u03c9"
+    "[^ -~\u00a0-\u0148\u014c-\u017f\u0391-\u03a9\u03b1-\u03c9"
     "\u2013-\u2026\u2190-\u2193\u2200-\u221e\u2260-\u2265]"
+    "|[«»ÐÞðþĄąĐđĘęĮįŊŋŲų\u201a\u201e∁∄∅∎∔∖]"
 )
-"""All but Latin and Greek letters, punctuation, arrows and operators: they need more packages."""
+"""All but Latin and Greek letters, punctuation, arrows and operators, and of these what needs more
+packages than booktabs, or a paper with T1 fonts."""
 
 _LATEX = UnicodeToLatexEncoder(
     conversion_rules=[
@@ -153,13 +123,13 @@ _LATEX = UnicodeToLatexEncoder(
             RULE_REGEX,
             [
                 (re.compile("([-,])(?=[-,])"), r"\1{}"),  # two of them would be joined
-                (_FURTHER, lambda found: _code_point(found[0])),
+                (_FURTHER, lambda match: _code_point(match[0])),
             ],
         ),
         UnicodeToLatexConversionRule(
             RULE_DICT,
             {
-                ord('"'): r"\textquotedbl{}",
+                ord('"'): "''",  # a paper with OT1 fonts has no straight one
                 ord("'"): r"\textquotesingle{}",
                 ord("`"): r"\textasciigrave{}",
                 ord("<"): r"\textless{}",
@@ -182,7 +152,7 @@ _PIECES = re.compile(r"[A-Za-z0-9]{1,12}[^A-Za-z0-9([{<]?|.")
 
 
 def escaped(text: str) -> str:
-    """Text that LaTeX prints as it is, on one line of the source.
+    """Return text that LaTeX prints as it is, on one line of the source.
 
     Characters that a plain LaTeX has no letter for are named by their code point, ``[U+4E2D]``.
     Long words may break, without a hyphen, so that no path and no name leaves its column.

@@ -1,17 +1,22 @@
 """What a notebook shows of a report and of a run: a part of a page, with its own style."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
-from fsl_sweep.orchestrator.report.completeness import completeness_of
-from fsl_sweep.orchestrator.report.content import Report
+from fsl_sweep.orchestrator.report.content import Content
 from fsl_sweep.orchestrator.report.document.blocks import Bullets, Document
 from fsl_sweep.orchestrator.report.document.document import document, headline, progress
-from fsl_sweep.orchestrator.report.figures.figures import figures
-from fsl_sweep.orchestrator.report.formats.html import escaped, first_screen, folded, shown
+from fsl_sweep.orchestrator.report.figures.figures import Figure, figures
+from fsl_sweep.orchestrator.report.formats.html import (
+    collapsed,
+    escaped,
+    figure_shown,
+    first_screen,
+    shown,
+)
 from fsl_sweep.orchestrator.report.formats.page_style import CSS
-from fsl_sweep.orchestrator.report.over_worlds import WorldsReport
+from fsl_sweep.orchestrator.selection.completeness import completeness_of
 
 MORE = "Further figures: <code>run.plot</code>. A page to send: <code>to_html(report)</code>."
 HOW = (
@@ -20,25 +25,38 @@ HOW = (
 )
 
 
-def report_shown(report: Report | WorldsReport) -> str:
-    """The answer with its figure, and the tables folded; other figures take a call of their own."""
+def report_shown(report: Content) -> str:
+    """Show the answer with its figure, and the tables collapsed; other figures take a call."""
     content = document(report)
-    drawings = figures(report).get("answer", ())
-    parts = [*first_screen(content, drawings)]
+    parts = [*first_screen(content, figures(report).get("answer", ()))]
     for section in content.sections:
-        parts.append(folded(f"<h2>{escaped(section.title)}</h2>", map(shown, section.blocks)))
+        if section.blocks:
+            title = f"<h2>{escaped(section.title)}</h2>"
+            parts.append(collapsed(title, map(shown, section.blocks)))
     return _part([*parts, f'<p class="note">{MORE}</p>'])
+
+
+def document_shown(content: Document, drawings: Mapping[str, Sequence[Figure]]) -> str:
+    """Show a document with its figures: the answer, and the sections collapsed."""
+    parts = [*first_screen(content, drawings.get("answer", ()))]
+    for section in content.sections:
+        inside = [*map(figure_shown, drawings.get(section.key, ())), *map(shown, section.blocks)]
+        parts.append(collapsed(f"<h2>{escaped(section.title)}</h2>", inside))
+    return _part(parts)
 
 
 def run_shown(
     name: str, histories: Sequence[TrialHistory], protocols: Sequence[PlannedProtocol]
 ) -> str:
-    """A run: how much of it is done, its protocols, and how to go on."""
-    found = completeness_of(histories, 0)
-    texts = tuple(f"protocol {one.name}: {one.protocol.described}" for one in protocols)
-    answer = (Bullets(texts),) if texts else ()
-    title = headline(name, found.complete)
-    content = Document(title, found.complete, tuple(progress(found)), answer, ())
+    """Show a run: how much of it is done, its protocols, and how to go on."""
+    completeness = completeness_of(histories, 0)
+    texts = tuple(f"protocol {p.name}: {p.protocol.described}" for p in protocols)
+    content = Document(
+        headline=headline(name, completeness.complete),
+        answer=(Bullets(texts),) if texts else (),
+        banner=tuple(progress(completeness)),
+        complete=completeness.complete,
+    )
     return _part([*first_screen(content, ()), f'<p class="note">{HOW}</p>'])
 
 

@@ -61,6 +61,7 @@ header details{border:0!important}
 border:1px solid var(--line);border-radius:.5rem;
 background:linear-gradient(to left,var(--page) 1rem,transparent) right/2.5rem 100% no-repeat local,
 linear-gradient(to left,var(--shade),transparent) right/1rem 100% no-repeat}
+pre.wide{padding:.5rem .65rem;font-size:.85rem}
 table{border-collapse:separate;border-spacing:0;margin:0;border:0;color:inherit;font-size:.85rem;
 font-variant-numeric:tabular-nums}
 tr,th,td{border:0;background:none}

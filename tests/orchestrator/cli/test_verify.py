@@ -122,5 +122,5 @@ def test_a_run_of_an_earlier_format_is_refused_with_what_to_do(run, refused):
     forge(run, "plan.json", {**plan, "format": 2})
     (run / "s.yaml").write_text(TINY.replace("name: tiny", "name: made"))
     for command in ("report run", "status run", "verify run", "run run/s.yaml -o run"):
-        told = refused(*command.split())
-        assert "has the format 2, and this version of fsl-sweep reads 3 and 4. Report it" in told
+        said = refused(*command.split())
+        assert "has the format 2, and this version of fsl-sweep reads format 4. Report it" in said

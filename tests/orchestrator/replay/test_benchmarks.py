@@ -10,7 +10,7 @@ from tables import assert_chose_alike, exported, made, written
 import fsl_sweep
 from fsl_sweep.orchestrator.errors import BadData, RunFolderError
 from fsl_sweep.orchestrator.replay.benchmarks import has_several_benchmarks, sources_by_benchmark
-from fsl_sweep.orchestrator.run import Run, Worlds
+from fsl_sweep.orchestrator.run import Benchmarks, Run
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +49,8 @@ def test_each_benchmark_is_the_table_of_its_rows(tmp_path, frames, ending, colum
     mixed = mixed.astype({column: "category"})
     mixed.to_csv(path, index=False) if ending == "csv" else mixed.to_parquet(path)
     assert has_several_benchmarks([path])
-    runs = fsl_sweep.load_worlds(path)
-    assert isinstance(runs, Worlds)
+    runs = fsl_sweep.load_benchmarks(path)
+    assert isinstance(runs, Benchmarks)
     assert (list(runs), len(runs), runs.name) == (["omniglot", "cub"], 2, "omniglot + cub")
     assert runs["cub"].name == "both (cub)"
     assert "mars" not in runs
@@ -64,7 +64,7 @@ def test_run_folders_are_benchmarks_by_their_data(tmp_path) -> None:
 
     first, more = folder("first", 0, 1), folder("more", 2)
     other = folder("other", 0, 1, data="beef", shift=1)
-    runs = fsl_sweep.load_worlds([first, other, more])
+    runs = fsl_sweep.load_benchmarks([first, other, more])
     # Two runs of one benchmark are no two benchmarks.
     assert list(runs) == ["first + more", "other"]
     same(runs["first + more"], fsl_sweep.load_run([first, more]))
@@ -83,8 +83,8 @@ def test_run_folders_are_benchmarks_by_their_data(tmp_path) -> None:
 def test_benchmarks_of_one_name_are_joined(tmp_path, frames) -> None:
     mixed = together(frames)
     parts = [written(rows, tmp_path / f"{seed}.csv") for seed, rows in mixed.groupby("seed")]
-    complete = fsl_sweep.load_worlds(written(mixed, tmp_path / "complete.csv"))
-    joined = fsl_sweep.load_worlds(parts)
+    complete = fsl_sweep.load_benchmarks(written(mixed, tmp_path / "complete.csv"))
+    joined = fsl_sweep.load_benchmarks(parts)
     assert sorted(joined) == sorted(complete)
     for name, run in joined.items():
         assert_chose_alike(run, complete[name])

@@ -43,7 +43,7 @@ def without(frame: pd.DataFrame, measure: str, task_set: str | None = None) -> p
 def test_without_base_all_else_is_the_same(load, complete, full) -> None:
     run = load(without(complete, "base"))
     names = ["last", "train_loss", "val", "oracle"], ["val", "oracle"]
-    assert (run.info().snapshot, run.info().hyperparameter) == tuple(map(tuple, names))
+    assert (run.question().snapshot, run.question().hyperparameter) == tuple(map(tuple, names))
     ours, theirs = run.report(bootstrap=20), full.report(*names, bootstrap=20)
     plain, expected = to_plain(ours), to_plain(theirs)
     for section in ("summary", "selections"):
@@ -79,17 +79,19 @@ def test_what_needs_base_is_refused(load) -> None:
 
 def test_without_novel_strategies_choose_and_nothing_is_reported(load, complete, full) -> None:
     run = load(without(complete, "novel"))
-    assert run.info().snapshot == ("last", "train_loss", "base", "val")
+    assert run.question().snapshot == ("last", "train_loss", "base", "val")
     assert_chose_alike(run, full, "trial", "epoch", "val", "val_low", "base")
     rows = run.selections()
     assert len(rows) == 2 * 2 * 4 * 2
     assert rows[["novel", "novel_low", "regret"]].isna().all(axis=None)
-    assert "a.csv has no rows of novel: what needs its NovelGen" in "\n".join(run.info().cautions)
+    assert "a.csv has no rows of novel: what needs its NovelGen" in "\n".join(
+        run.info(run.question()).cautions
+    )
     with pytest.raises(RunFolderError, match=r"A has no rows of novel, so that nothing can be"):
         run.report()
     with pytest.raises(ConfigError, match="'oracle' needs novel"):
         run.selections(["oracle"])
-    assert run.chosen("A")[0].epoch == full.chosen("A")[0].epoch
+    assert run.chosen("A")[0].snapshot.epoch == full.chosen("A")[0].snapshot.epoch
 
 
 def test_novel_classes_that_were_measured_to_report_only(load, complete, full) -> None:
@@ -101,7 +103,7 @@ def test_novel_classes_that_were_measured_to_report_only(load, complete, full) -
     (line,) = [caution for caution in report.cautions if "no rows" in caution]
     assert line.startswith("a.csv has no rows of val on report tasks and no rows of novel on sele")
     only_chosen_by = load(without(complete, "novel", "report"))
-    assert only_chosen_by.info().snapshot[-1] == "oracle"
+    assert only_chosen_by.question().snapshot[-1] == "oracle"
     with pytest.raises(RunFolderError, match="no rows of novel on report tasks, so that"):
         only_chosen_by.report()
 

@@ -111,8 +111,8 @@ def test_folds_select_by_cv(load, full, fold, snapshot, hyperparameter) -> None:
     full, rows = (made()[lambda f, m=m: f["measure"].isin(m.split())] for m in (full, fold))
     folds = [rows.assign(fold=k, accuracy=k * rows["accuracy"]) for k in (0, 1)]
     run = load(pd.concat([full, *folds]))
-    assert run.info().snapshot == tuple(snapshot.split())
-    assert run.info().hyperparameter == tuple(hyperparameter.split())
+    assert run.question().snapshot == tuple(snapshot.split())
+    assert run.question().hyperparameter == tuple(hyperparameter.split())
     assert run.report().left_out == ()
     # The folds' accuracies are the trial's, times a constant: cv must choose as val does.
     chosen = run.report(["val"], ["val", "cv"]).selected.selections

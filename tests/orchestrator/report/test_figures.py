@@ -15,7 +15,7 @@ from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.report import Report, RunInfo, build
-from fsl_sweep.orchestrator.report.answer.forest import forest_of
+from fsl_sweep.orchestrator.report.document.forest import bars_of
 from fsl_sweep.orchestrator.report.figures.figures import figures
 from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel
 from fsl_sweep.orchestrator.report.figures.sheet import sheet
@@ -92,21 +92,18 @@ def test_sections_have_their_figures(report: Report) -> None:
 def test_the_forest_has_the_intervals_and_the_seeds_of_its_bars(report: Report) -> None:
     (panel,) = figure(report, "answer").panels
     axes = drawn(panel)
-    bars = [bar for bar in forest_of(report) if bar.method == "M1"]
-    lead, reference = (
-        bars[0],
-        next(bar for bar in bars if "oracle / oracle" in map(str, bar.strategies)),
-    )
+    bars = [bar for bar in bars_of(report) if bar.group == "M1"]
+    lead, reference = bars[0], next(bar for bar in bars if "oracle / oracle" in bar.names)
     assert texts(axes).index("M1") < texts(axes).index("M0")  # the better one first
-    assert [100 * lead.low, 100 * lead.high] in horizontal(axes, 1)
+    assert [lead.low, lead.high] in horizontal(axes, 1)
     marks = [one for one in axes.collections if isinstance(one, PathCollection)]
     offsets = [np.asarray(one.get_offsets()) for one in marks]
     dots = next(xy for xy in offsets if len(xy) == 3 and (xy[:, 1] == 1.3).all())
-    assert dots[:, 0] == pytest.approx([100 * value for value in lead.seeds])
+    assert dots[:, 0] == pytest.approx(lead.values)
     # Of the oracles only the one that regret is measured against, as an open diamond.
     assert [name for name in rows(axes) if name.startswith("oracle")] == ["oracle / oracle"] * 1
     opened = [m for m in marks if np.allclose(m.get_facecolor(), 1)]
-    assert any(m.get_offsets()[0, 0] == pytest.approx(100 * reference.mean) for m in opened)
+    assert any(m.get_offsets()[0, 0] == pytest.approx(reference.mean) for m in opened)
     assert len(opened) == 2
 
 
@@ -128,15 +125,16 @@ def test_differences_are_of_methods_and_apart_of_snapshots(report: Report) -> No
     highest = max(line.get_linewidth() for line in axes.lines)
     assert all(m.get_sizes()[0] ** 0.5 + m.get_linewidth()[0] < highest - 2 for m in marks)
     lead = next(one for one in report.differences if one.strategy == report.lead)
+    effect = lead.result.effect
     assert (lead.a, lead.b) == ("M0", "M1")
     assert "M1 minus M0" in texts(axes)
-    again = [-100 * lead.result.high, -100 * lead.result.low]  # turned: the better one first
+    again = [-100 * effect.high, -100 * effect.low]  # turned: the better one first
     snapshots = next(one for one in report.comparisons if one.strategy == report.lead).result.effect
     tasks = [-100 * snapshots.high, -100 * snapshots.low]
     found = horizontal(axes, 1)
     assert any(line == pytest.approx(again) for line in found)
     assert any(line == pytest.approx(tasks) for line in found)
-    assert f"{-100 * lead.result.effect:+.1f}" in texts(axes)
+    assert f"{-100 * effect.mean:+.1f}" in texts(axes)
 
 
 def test_every_figure_marks_a_method_that_is_not_complete() -> None:

@@ -14,7 +14,7 @@ from trials import trial
 
 from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.report import Report, RunInfo, build, show, to_text
-from fsl_sweep.orchestrator.report.document.blocks import Forest, Mark
+from fsl_sweep.orchestrator.report.document.blocks import Bar, Forest
 from fsl_sweep.orchestrator.report.formats.forest_text import drawn
 from fsl_sweep.orchestrator.text.console import SafeConsole
 
@@ -128,30 +128,31 @@ def test_a_terminal_is_told_how_to_see_the_rest() -> None:
     assert max(map(len, lines)) <= 100
 
 
-def mark(mean: float, low: float = nan, high: float = nan, *seeds: float, **changes) -> Mark:
-    return replace(Mark("PN", "val / val", mean, low, high, False, seeds), **changes)
+def bar(mean: float, low: float = nan, high: float = nan, *seeds: float, **changes) -> Bar:
+    name = changes.pop("name", "val / val")
+    return replace(Bar("PN", (name,), mean, low, high, seeds), **changes)
 
 
-def plot(*marks: Mark, width: int = 60) -> list[str]:
-    lines = drawn(Forest("NovelGen, %", marks, ""), width)
+def plot(*bars: Bar, width: int = 60) -> list[str]:
+    lines = drawn(Forest("NovelGen, %", bars, ""), width)
     assert all(cell_len(line) <= width for line in lines)
     return lines
 
 
 def test_strategies_that_are_not_shown_are_counted() -> None:
-    usual = [mark(50 + n, name=f"s{n}", group="") for n in range(12)]
-    oracles = [mark(70, name="oracle", group="", reference=True)] * 2
+    usual = [bar(50 + n, name=f"s{n}", group="") for n in range(12)]
+    oracles = [bar(70, name="oracle", group="", reference=True)] * 2
     lines = drawn(Forest("regret, points", (*usual, *oracles), ""), 60, short=True)
     assert [line.split()[0] for line in lines[1:11]] == [*(f"s{n}" for n in range(9)), "oracle"]
     assert lines[11] == "  ... and 4 more"
 
 
-def test_a_mark_of_each_kind() -> None:
+def test_a_bar_of_each_kind() -> None:
     assert plot(
-        mark(60, 55, 65),
-        mark(62, nan, nan, 61, 63, group="RR"),
-        mark(64, 50, 70, reference=True, group="RR", name="oracle"),
-        mark(58, group="MAML"),
+        bar(60, 55, 65),
+        bar(62, nan, nan, 61, 63, group="RR"),
+        bar(64, 50, 70, reference=True, group="RR", name="oracle"),
+        bar(58, group="MAML"),
     ) == [
         "NovelGen, %        55             60               65",
         "  PN    val / val  |---------------o----------------|   60.0",
@@ -166,33 +167,33 @@ def test_a_mark_of_each_kind() -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_scales(width: int) -> None:
     # Intervals that no accuracy can have go on to the ends of the scale, and have none.
-    (ticks, line, *_) = plot(mark(50, -300, 400), width=width)
+    (ticks, line, *_) = plot(bar(50, -300, 400), width=width)
     assert (ticks.split()[2], ticks.split()[-1]) == ("0", "100")
     assert "|" not in line
     assert line.count("-") == line.rindex("-") - line.index("-")
     # No width at all, one seed, one point from another.
-    for marks in ([mark(66.6)], [mark(66.6, 66.6, 66.6)], [mark(66.66), mark(66.67)]):
-        ticks, *lines, legend = plot(*marks, width=width)
+    for bars in ([bar(66.6)], [bar(66.6, 66.6, 66.6)], [bar(66.66), bar(66.67)]):
+        ticks, *lines, legend = plot(*bars, width=width)
         assert all("o" in line for line in lines)
         assert len({*ticks.split()[2:]}) == len(ticks.split()[2:]) >= 2
         assert legend.startswith("  o mean")
-    assert plot(mark(nan), width=width) == []
+    assert plot(bar(nan), width=width) == []
 
 
 def test_regrets_may_be_negative() -> None:
-    marks = mark(-0.87, -4.11, 2.37), mark(-0.001, name="last"), mark(-0.3, -900, 1, name="base")
-    (ticks, first, second, *_) = drawn(Forest("regret", marks[:2], "", least=-100), 80)
+    bars = bar(-0.87, -4.11, 2.37), bar(-0.001, name="last"), bar(-0.3, -900, 1, name="base")
+    (ticks, first, second, *_) = drawn(Forest("regret", bars[:2], "", least=-100), 80)
     assert ticks.split()[1:] == ["-5", "-4", "-3", "-2", "-1", "0", "1", "2", "3"]
     assert first.index("|") < first.index("o") < ticks.index(" 0 ") < first.rindex("|")
     assert abs(second.index("o") - ticks.index(" 0 ") - 1) <= 1
     assert second.split()[-1] == "0.0"
-    assert drawn(Forest("regret", marks, "", least=-100), 80)[0].split()[1] == "-100"
+    assert drawn(Forest("regret", bars, "", least=-100), 80)[0].split()[1] == "-100"
 
 
 def test_what_is_too_long_loses_its_middle() -> None:
     done = " (1 of 2 seeds)"
     for name in HOSTILE:
-        lines = plot(mark(60, 55, 65, group=name + done), mark(61, group="RR" + done), width=100)
+        lines = plot(bar(60, 55, 65, group=name + done), bar(61, group="RR" + done), width=100)
         assert "(1 of 2 seeds) " in lines[1]
         assert cell_len(lines[1]) == cell_len(lines[2])
         assert ".." in lines[1]
@@ -200,14 +201,14 @@ def test_what_is_too_long_loses_its_middle() -> None:
 
 
 def test_of_many_methods_the_best_are_drawn() -> None:
-    marks = [
-        mark(50 + n, name=name, group=f"{n}", reference=name == "oracle")
+    bars = [
+        bar(50 + n, name=name, group=f"{n}", reference=name == "oracle")
         for n in range(30)
         for name in ("val", "last", "base", "oracle")
     ]
 
     def names(methods: int) -> list[str]:
-        lines = drawn(Forest("", tuple(marks[: 4 * methods]), ""), 80, short=True)
+        lines = drawn(Forest("", tuple(bars[: 4 * methods]), ""), 80, short=True)
         words = [line.split() for line in lines[1:-1]]
         return [next(w for w in own if w.isalpha()) for own in words]
 

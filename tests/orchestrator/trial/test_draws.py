@@ -1,15 +1,92 @@
-"""Which tasks an epoch trains on, where they can be counted."""
+"""Which tasks an epoch trains on, where they can be counted; the ML and FIX-ML objectives."""
 
 import numpy as np
 import pytest
-from made import trainable
+import submitted
+import torch
+from made import spec, trainable
+from pools import blank_pool
+from trained import AUGMENTED, EPISODES, batches, indices, pool_index, training
 
-from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.splits.attributes import AttributeOptions, attribute_benchmark
 from fsl_sweep.datasets.splits.writers import writer_benchmark
+from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.records.model import Named
+from fsl_sweep.orchestrator.records.protocol import Episode
+from fsl_sweep.orchestrator.records.spec import BatchTraining, EpisodicTraining
 from fsl_sweep.orchestrator.trial.draws import TrainingDraws
+from fsl_sweep.orchestrator.trial.objectives import fixed_support_of, objective_tasks
 
+FIXED = {**EPISODES, "fixed_support": True}
 RAGGED = {"way": "all", "shot": 1, "query": "rest"}
+SHAPE = {"way": 3, "shot": 2, "query": 2}
+
+
+def seen(kind, data, number=1, **changes):
+    """Support and queries ``[task, way, each]`` of an epoch, as a learner or a submission has them.
+
+    As pool indices, -1 of images that are augmented.
+    """
+    if kind == "submission":
+        items = submitted.given(data, submitted.spec(**changes), number).items
+        support, query, _ = zip(*submitted.shown(items), strict=True)
+        return [pool_index(data, np.stack(part)) for part in (support, query)]
+    steps = batches(training(data, **changes), number)
+    parts = ([getattr(batch, part) for batch in steps] for part in ("support", "query"))
+    return [indices(data, torch.cat(part)) for part in parts]
+
+
+@pytest.mark.parametrize("kind", ["learner", "submission"])
+def test_episodes_are_of_training_examples_and_come_anew_in_each_epoch(data, kind):
+    (support, query), again, second = (seen(kind, data, n, batches=5) for n in (1, 1, 2))
+    assert (support.shape, query.shape) == ((10, 3, 1), (10, 3, 2))
+    labels = data.train.pool.labels
+    assert (labels[support] == labels[query]).all()
+    for task in np.concatenate([support, query], axis=2):
+        assert set(task.ravel()) <= set(data.train.examples)
+        assert len(set(task.ravel())) == 9
+        assert len(set(labels[task[:, 0]])) == 3
+    assert np.array_equal(support, again[0])
+    assert not np.array_equal(support, second[0])
+
+
+@pytest.mark.parametrize("kind", ["learner", "submission"])
+def test_fixed_support_uses_the_same_examples_in_every_epoch(data, kind):
+    def used(number, seed=0):
+        parts = seen(kind, data, number, train=FIXED, batches=60, seed=seed)
+        return [{*part.ravel()} for part in parts]
+
+    (support, queries), (again, _), (other, _) = used(1), used(2), used(1, seed=1)
+    assert support == again != other  # which examples are fixed depends on the seed
+    assert len(support) == 12  # one example for each of the 12 base classes
+    assert not queries & support
+
+
+@pytest.mark.parametrize("augment_support", [False, True])
+@pytest.mark.parametrize("kind", ["learner", "submission"])
+def test_support_images_are_augmented_only_where_they_are_to_be(data, kind, augment_support):
+    train = {**EPISODES, "shot": 2, "augment_support": augment_support}
+    support, query = seen(kind, data, train=train, batches=3, augment=AUGMENTED)
+    assert (support >= 0).all() == (support >= 0).any() == (not augment_support)
+    assert not (query >= 0).any()
+
+
+@pytest.mark.parametrize("kind", ["learner", "submission"])
+def test_labelled_batches_pass_over_all_examples_before_any_returns(data, kind):
+    changes = {"train": {"batch_size": 12}, "batches": 18}
+    if kind == "learner":
+        steps = batches(training(data, learner={"name": "supervised"}, **changes), 1)
+        steps = [(indices(data, batch.images), batch.labels.numpy()) for batch in steps]
+    else:
+        items = submitted.given(data, submitted.spec(mode="batch", **changes)).items
+        steps = [
+            (pool_index(data, submitted.unit(images)), labels) for (images, labels), _ in items
+        ]
+    order, labels = (np.concatenate(part) for part in zip(*steps, strict=True))
+    assert len(data.train.examples) == 108
+    assert set(order[:108]) == set(order[108:]) == set(data.train.examples)
+    assert set(labels) == set(range(12))
+    assert (data.train.classes[labels] == data.train.pool.labels[order]).all()
 
 
 def epoch(data, number, batches, **train):
@@ -24,46 +101,90 @@ def epoch(data, number, batches, **train):
 
 def handwriting(writers: int):
     """Five examples of each of three characters by each of so many people."""
-    each = np.tile(np.repeat(np.arange(3), 5), writers)
-    images = np.zeros((15 * writers, 1, 1, 1), np.uint8)
-    who = np.repeat(np.arange(writers), 15)
-    pool = ImagePool.in_memory(images, each, ["a", "b", "c"], writers=who)
-    return writer_benchmark("made", pool, 0.2, 0)
+    each, who = np.tile(np.repeat(np.arange(3), 5), writers), np.repeat(np.arange(writers), 15)
+    return writer_benchmark("made", blank_pool(each, 3, writers=who), 0.2, 0)
 
 
-def test_an_epoch_is_a_pass_over_the_writers_each_with_one_support():
-    """As the authors of "Two Sides" train on FEMNIST; 20 of 30 writers train, 6 a step."""
-    data = handwriting(30)
-    first, second = (epoch(data, n, 4, tasks_per_batch=6, **RAGGED) for n in (1, 2))
-    assert len(first) == len(set(first)) == 20
-    assert set(first) == set(second)
-    assert first != second
-    examples = np.concatenate([np.concatenate(task) for task in first])
-    np.testing.assert_array_equal(np.unique(examples[examples >= 0]), data.train.examples)
-
-
-def test_an_epoch_of_many_steps_is_a_pass_over_the_fixed_tasks():
-    """The paper's 1000 tasks of Zappos, 4 a step: 250 steps, more than are drawn at once."""
+def attributes():
+    """The paper's 1000 training tasks of Zappos."""
     rng = np.random.default_rng(0)
-    pool = ImagePool.in_memory(
-        np.zeros((2000, 1, 1, 1), np.uint8),
-        rng.integers(0, 60, 2000),
-        [f"k{k}" for k in range(60)],
-        attributes=rng.random((60, 6)) < 0.35,
-        attribute_names=[f"a{a}" for a in range(6)],
-    )
+    labels, of_classes = rng.integers(0, 60, 2000), rng.random((60, 6)) < 0.35
+    names = [f"a{a}" for a in range(6)]
+    pool = blank_pool(labels, 60, attributes=of_classes, attribute_names=names)
     options = AttributeOptions.model_validate({"training_tasks": 1000, "min_images": 10})
-    data = attribute_benchmark("made", pool, np.arange(6), np.arange(6), options)
-    shape = {"way": 2, "shot": 5, "query": 5}
-    first, second = (epoch(data, n, 250, tasks_per_batch=4, **shape) for n in (1, 2))
-    assert len(set(first)) == len(first) == 1000
+    return attribute_benchmark("made", pool, np.arange(6), np.arange(6), options)
+
+
+@pytest.mark.parametrize("kind", ["writers", "fixed tasks"])
+def test_an_epoch_is_a_pass_over_the_writers_or_the_fixed_tasks(kind):
+    """As the authors of "Two Sides" train on FEMNIST, 20 of 30 writers, 6 a step, each with one
+    support; and on Zappos 4 tasks a step: 250 steps, more than are drawn at once."""
+    if kind == "writers":
+        data, count, step, shape = handwriting(30), 20, 6, RAGGED
+    else:
+        data, count, step, shape = attributes(), 1000, 4, {"way": 2, "shot": 5, "query": 5}
+    first, second = (
+        epoch(data, n, -(-count // step), tasks_per_batch=step, **shape) for n in (1, 2)
+    )
+    assert len(first) == len(set(first)) == count
     assert set(first) == set(second)
     assert first != second
+    if kind == "writers":
+        examples = np.concatenate([np.concatenate(task) for task in first])
+        np.testing.assert_array_equal(np.unique(examples[examples >= 0]), data.train.examples)
 
 
 @pytest.mark.parametrize("batches", [3, 9])
 def test_another_number_of_steps_is_less_or_more_than_a_pass(batches):
-    data = handwriting(20)  # 14 train
-    drawn = epoch(data, 1, batches, tasks_per_batch=4, **RAGGED)
-    counts = sorted(drawn.count(task) for task in set(drawn))
+    tasks = epoch(handwriting(20), 1, batches, tasks_per_batch=4, **RAGGED)  # 14 writers train
+    counts = sorted(tasks.count(task) for task in set(tasks))
     assert counts == ([1] * 12 if batches == 3 else [2] * 10 + [3] * 4)
+
+
+def trained(seed=0, learner="protonet", lr=0.1, **train):
+    changed = {
+        "learner": Named(name=learner),
+        "schedule": [(0, lr)],
+        "train": EpisodicTraining(**(SHAPE | train)),
+    }
+    return spec(seed).model_copy(update=changed)
+
+
+def supports(episodes):
+    """The examples of a class in each task, as sets."""
+    return {tuple(sorted(each)) for each in episodes.support.reshape(-1, episodes.support.shape[2])}
+
+
+def test_the_fixed_support_is_the_one_that_the_trial_trains_on(data):
+    fixed = trained(fixed_support=True, queries_from="all")
+    support = fixed_support_of(fixed, [])
+    assert (support.trial, support.shot, support.queries_from) == (fixed.id, 2, "all")
+    of_training = set.union(*map(supports, TrainingDraws(fixed, data).epoch(1)))
+    drawn = objective_tasks(data.train, Episode(**SHAPE), 200, 0, support)
+    assert of_training <= supports(drawn)
+    assert len(supports(drawn)) == 12  # one for each class
+    in_support = np.isin(drawn.query, drawn.support)
+    assert in_support.any()
+    assert not in_support.all()
+    random, again = (objective_tasks(data.train, Episode(**SHAPE), 200, 0) for _ in range(2))
+    np.testing.assert_array_equal(random.support, again.support)
+    assert len(supports(random)) > 200
+    with pytest.raises(BadData, match="2 support examples a class are fixed, not 1"):
+        objective_tasks(data.train, Episode(**SHAPE | {"shot": 1}), 5, 0, support)
+
+
+def test_an_ml_trial_has_the_support_of_its_counterpart():
+    ml, fixed = trained(), trained(fixed_support=True)
+    changes = {"seed": 1}, {"shot": 1}, {"learner": "ridge"}
+    others = [ml, *(trained(**change, fixed_support=True) for change in changes)]
+    assert fixed_support_of(ml, others) is None
+    assert fixed_support_of(ml, [*others, fixed]).trial == fixed.id
+    # One that differs in more is taken where it is the only one; a twin goes first.
+    slow = trained(lr=0.01, fixed_support=True)
+    assert fixed_support_of(ml, [*others, slow]).trial == slow.id
+    assert fixed_support_of(ml, [slow, fixed]).trial == fixed.id
+    several = [slow, trained(lr=0.02, fixed_support=True)]
+    assert fixed_support_of(ml, several) is None
+    assert fixed_support_of(fixed, several).trial == fixed.id
+    batches = ml.model_copy(update={"train": BatchTraining()})
+    assert fixed_support_of(batches, [fixed]) is None

@@ -6,38 +6,38 @@ import numpy as np
 
 from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, label, marker
 from fsl_sweep.orchestrator.report.figures.style import SOFT, colour
-from fsl_sweep.orchestrator.selection.comparing.along_mixtures import AlongMixtures, band
+from fsl_sweep.orchestrator.selection.comparing.mixture_curve import MixtureCurve, band
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def mixtures_figure(found: AlongMixtures, uniform: float | None) -> Figure:
-    """A line with its band for each method, and the linear mixture dotted.
+def mixtures_figure(curves: MixtureCurve, uniform: float | None) -> Figure:
+    """Draw a line with its band for each method, and the linear mixture dotted.
 
     Source: "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution", appendix E.
 
     Args:
-        found: at least one method.
+        curves: of at least one method.
         uniform: |N| / (|N| + |B|), where it is known.
     """
 
     def draw(axes: "Axes") -> None:
         axes.set(xlabel="lambda: probability of a novel class", ylabel="accuracy, %")
-        for number, one in enumerate(found.methods):
-            low, high = 100 * np.array([band(cell)[:2] for cell in one.cells]).T
-            axes.fill_between(found.weights, low, high, alpha=0.15, lw=0, color=colour(number))
-            means = [100 * cell.novel.mean for cell in one.cells]
-            look = {"marker": marker(number), "ms": 3, "label": label(one.method)}
-            axes.plot(found.weights, means, color=colour(number), **look)
-            straight = 100 * np.array(one.linear)
-            axes.plot(found.weights, straight, ls=":", lw=0.9, color=colour(number))
+        for number, curve in enumerate(curves.methods):
+            low, high = 100 * np.array([band(cell)[:2] for cell in curve.cells]).T
+            axes.fill_between(curves.weights, low, high, alpha=0.15, lw=0, color=colour(number))
+            means = [100 * cell.novel.mean for cell in curve.cells]
+            look = {"marker": marker(number), "ms": 3, "label": label(curve.method)}
+            axes.plot(curves.weights, means, color=colour(number), **look)
+            straight = 100 * np.array(curve.linear)
+            axes.plot(curves.weights, straight, ls=":", lw=0.9, color=colour(number))
         axes.plot([], [], ls=":", lw=0.9, color=SOFT, label=label("linear mixture"))
         if uniform is not None:
             name = label("|N| / (|N| + |B|)")
             axes.axvline(uniform, color=SOFT, lw=0.8, ls="--", label=name)
 
-    bands = ", ".join(dict.fromkeys(band(one.cells[0])[2] for one in found.methods))
+    bands = ", ".join(dict.fromkeys(band(curve.cells[0])[2] for curve in curves.methods))
     caption = (
         f"Accuracy where a class of a task is novel with probability lambda; bands: {bands}. "
         "Dotted: (1 - lambda) BaseGen + lambda NovelGen of the same snapshots."

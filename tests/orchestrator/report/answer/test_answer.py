@@ -14,8 +14,8 @@ from trials import trial
 from fsl_sweep.orchestrator.records.measures import ScoreTable, TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.report import Report, RunInfo, build, to_json, to_text
 from fsl_sweep.orchestrator.report.answer.deciding import about, would_decide
-from fsl_sweep.orchestrator.report.answer.race import some
 from fsl_sweep.orchestrator.report.cautions import grave_cautions
+from fsl_sweep.orchestrator.report.wording import some
 
 INFO = RunInfo("made", "abcd", None, ("last", "val", "oracle"), ("val", "oracle"))
 FAILED = TrialEnd("failed", "loss is NaN")
@@ -150,8 +150,9 @@ SITUATIONS = {
     ),
     "an image classifier": (
         [*PN, *(replace(one, among_all=True) for one in RR)],
-        "RR leads PN by 4.0 points under val / val, over 5 seeds (95 %: 3.5 to 4.5); RR answers "
-        "among all base classes, the others among those of a task, which is easier: no comparison.",
+        "RR leads PN by 4.0 points under val / val, over 5 seeds (95 %: 3.5 to 4.5); RR classifies "
+        "queries among all base classes, the others only among the classes of the task, which is "
+        "easier: no comparison.",
         USUAL,
     ),
     "saturated": (
@@ -183,26 +184,26 @@ SITUATIONS = {
         "So far, RR's snapshots score 4.5 points above PN's under val / val, but one seed of PN "
         "says nothing about training it again.",
         SO_FAR.replace("the methods", "these snapshots"),
-        "Finish the run first: 3 of 9 trials are done. Without a whole seed: Q (0 of 3 trials).",
+        "Finish the run first: 3 of 9 trials are done. Without a complete seed: Q (0 of 3 trials).",
     ),
     "so far one method": (
         [*method("PN", [60, 61]), *method("RR", [64], ends=[None])],
         "So far, PN scores 60.5 % NovelGen under val / val, over 2 seeds; no other method can be "
         "compared with it.",
         f"{COST}.",
-        "Finish the run first: 2 of 3 trials are done. Without a whole seed: RR (0 of 1 trial).",
+        "Finish the run first: 2 of 3 trials are done. Without a complete seed: RR (0 of 1 trial).",
     ),
     "nothing whole yet": (
         [*method("PN", [60, 61], ends=[None] * 2), *method("RR", [64], ends=[None])],
         "Nothing can be said: no method has a seed with all of its trials done.",
-        "Finish the run first: 0 of 3 trials are done. Without a whole seed: PN (0 of 2 "
+        "Finish the run first: 0 of 3 trials are done. Without a complete seed: PN (0 of 2 "
         "trials) and RR (0 of 1 trial).",
     ),
     "all failed": (
         method("PN", [60, 61], ends=[FAILED] * 2),
         "Nothing can be said: no method has a seed with all of its trials done.",
-        "Seeds with a failed trial are left out: 0 of 2 trials are done. Without a whole seed: PN "
-        "(0 of 2 trials).",
+        "Seeds with a failed trial are left out: 0 of 2 trials are done. Without a complete seed: "
+        "PN (0 of 2 trials).",
     ),
     "strategies that chose alike": (
         [*method("PN", 60 + FIVE, last=0), *method("RR", 64 + FIVE, last=0)],
@@ -215,15 +216,16 @@ SITUATIONS = {
         [replace(one, seedless=True) for one in (PN[0], RR[0])],
         "RR's snapshots score 4.0 points above PN's under val / val, but neither is trained.",
         ONE_SEED,
-        "Nothing of RR and PN is trained: more seeds change at most what a learner draws itself. "
-        "More tasks tell these snapshots apart, and other data say whether that holds elsewhere.",
+        "RR and PN have nothing to train, so more seeds change only the learner's own random "
+        "draws. More tasks tell these snapshots apart, and other data say whether that holds "
+        "elsewhere.",
     ),
     "one seed of which one method trains nothing": (
         [PN[0], replace(RR[0], seedless=True)],
         "RR's snapshots score 4.0 points above PN's under val / val, but one seed of PN says "
         "nothing about training it again.",
         ONE_SEED,
-        "Nothing of RR is trained: more seeds change at most what a learner draws itself. "
+        "RR has nothing to train, so more seeds change only the learner's own random draws. "
         "More tasks tell these snapshots apart, and other data say whether that holds elsewhere.",
     ),
     "one snapshot": (
@@ -459,21 +461,21 @@ def test_what_would_decide_in_words() -> None:
         return would_decide(replace(found, effect=0.02, ways=ways, **changes))
 
     if_so = "If PN and RR truly differ by 2.0 points,"
-    seeds = replace(seeds, needed=4)
+    seeds = replace(seeds, required=4)
     assert said(seeds) == f"{if_so} 2 more seeds of PN and 1 of RR would show it (80 %)."
-    assert said(replace(seeds, needed=3)) == f"{if_so} 1 more seed of PN would show it (80 %)."
+    assert said(replace(seeds, required=3)) == f"{if_so} 1 more seed of PN would show it (80 %)."
     assert said(replace(seeds, have=(3, 3)), power=0.9) == (
         f"{if_so} 1 more seed of each would show it (90 %)."
     )
     assert (
-        said(replace(seeds, needed=2))
+        said(replace(seeds, required=2))
         == f"{if_so} what there is shows it with a chance of at least 80 %."
     )
-    assert said(tasks, replace(seeds, needed=None)) == (
+    assert said(tasks, replace(seeds, required=None)) == (
         f"{if_so} neither more seeds only nor more tasks only would show it."
     )
-    more = replace(tasks, needed=2040, seconds=7000.0)
-    assert said(more, replace(seeds, needed=None)) == (
+    more = replace(tasks, required=2040, seconds=7000.0)
+    assert said(more, replace(seeds, required=None)) == (
         f"{if_so} 2,000 more tasks would show it (80 %, about 2 hours); more seeds would not."
     )
 

@@ -1,0 +1,243 @@
+"""Who leads, in words: the methods under one strategy, and the best against each other one."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from math import isnan
+
+from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.content import RunContent
+from fsl_sweep.orchestrator.report.wording import some
+from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
+from fsl_sweep.orchestrator.selection.methods import Summary
+from fsl_sweep.orchestrator.selection.results import Strategy, identical
+from fsl_sweep.orchestrator.statistics.comparison import Comparison, Verdict
+from fsl_sweep.orchestrator.text.printed import counted
+
+_OTHER_WAY: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
+
+
+class Leader:
+    """The best method under one strategy, against each other one.
+
+    Some method has a cell under the strategy.
+    """
+
+    def __init__(self, report: RunContent, strategy: Strategy) -> None:
+        self.report, self.strategy = report, strategy
+
+    @cached_property
+    def order(self) -> Sequence[Summary]:
+        """Return the methods' cells, best first."""
+        ranking = next(r for r in self.report.rankings if r.strategy == self.strategy)
+        cells = {cell.method: cell for cell in self.report.summaries_of(self.strategy)}
+        return [cells[method] for method in ranking.methods]
+
+    @cached_property
+    def methods(self) -> Sequence[str]:
+        """Return their names, best first."""
+        return [cell.method for cell in self.order]
+
+    @cached_property
+    def against(self) -> dict[str, Comparison]:
+        """Return the best minus each other one that has tasks in common with it, best first."""
+        pairs = self.report.differences_under(self.strategy)
+        best = self.methods[0]
+        differences = {method: _minus(pairs, best, method) for method in self.methods}
+        return {method: result for method, result in differences.items() if result is not None}
+
+    @property
+    def absent(self) -> list[str]:
+        """Return the planned methods that have no cell under the strategy."""
+        return [method for method in self.report.completeness.seeds if method not in self.methods]
+
+    @property
+    def tied(self) -> list[str]:
+        """Return the methods with the best mean: one if there is a leader."""
+        best = self.order[0].reported.mean
+        return [c.method for c in self.order if round(best - c.reported.mean, 9) == 0]
+
+    @property
+    def lead(self) -> float:
+        """Return by how much the best is above the second, in accuracy; 0 if there is no other."""
+        return self.order[0].reported.mean - self.order[1].reported.mean if self.order[1:] else 0.0
+
+    @property
+    def copied(self) -> list[str]:
+        """Return the methods whose seeds have the same scores: no sample of training again."""
+        return [cell.method for cell in self.order if identical(cell.choices)]
+
+    @property
+    def mixed(self) -> bool:
+        """Return whether only some methods answer among all base classes."""
+        return len({cell.among_all for cell in self.order}) > 1
+
+    @property
+    def seeds(self) -> int:
+        """Return the number of seeds of the best two: the fewer."""
+        return min(len(cell.choices) for cell in self.order[:2])
+
+    @property
+    def single(self) -> list[str]:
+        """Return those of the best two that have one seed."""
+        return [cell.method for cell in self.order[:2] if len(cell.choices) == 1]
+
+    @cached_property
+    def undecided(self) -> list[str]:
+        """Return the methods that the best is neither better than nor equivalent to, best first."""
+        decided = ("better", "equivalent")
+        return [m for m, result in self.against.items() if result.verdict not in decided]
+
+    @property
+    def rival(self) -> str | None:
+        """Return the best of the undecided methods, or else the second."""
+        return (self.undecided or [*self.methods[1:], None])[0]
+
+    @property
+    def decided(self) -> bool:
+        """Return whether the best is better than every other: never of an unfinished run."""
+        better = all(result.verdict == "better" for result in self.against.values())
+        return len(self.order) > 1 and better and self._why_not is None
+
+    def sentence(self) -> str:
+        """Say who leads and whether that is decided."""
+        if len(self.order) == 1:
+            return self._alone()
+        so_far = "" if self.report.complete else "So far, "
+        if len(self.tied) > 1:
+            names = some(self.tied)
+            if self.seeds == 1:
+                text = f"{names} have snapshots of the same mean under {self.strategy}"
+                return f"{so_far}{text}; {self._one_seed}."
+            return f"{so_far}{names} have the same mean under {self.strategy}, over {self._seeds}."
+        best, second = self.methods[:2]
+        if self.seeds == 1:
+            text = f"{so_far}{best}'s snapshots score {self._points} above {second}'s"
+            return f"{text} under {self.strategy}, but {self._one_seed}."
+        if self.decided:
+            return self._best(best, second)
+        leads = f"{so_far}{best} leads {second} by {self._points} under {self.strategy}"
+        if self._why_not is not None:
+            return f"{leads}, over {self._seeds}{self._why_not}."
+        return f"{leads}{self._still_open(second)}."
+
+    def _alone(self) -> str:
+        (cell,) = self.order
+        score = f"{100 * cell.reported.mean:.1f} % {self._metric} under {self.strategy}"
+        text = f"{cell.method} scores {score}, over {self._seeds}"
+        if len(cell.choices) == 1:
+            text = f"a snapshot of {cell.method} scores {score}, with one seed"
+        text = f"{text[0].upper()}{text[1:]}" if self.report.complete else f"So far, {text}"
+        if self.absent:
+            return f"{text}; no other method can be compared with it."
+        return f"{text}; there is no other method to compare it with."
+
+    def _best(self, best: str, second: str) -> str:
+        ends, count = self._interval(second), len(self.order)
+        if count == 2:
+            text = f"{best} is better than {second} by {self._points} under {self.strategy}"
+            return f"{text}, over {self._seeds} ({ends})."
+        text = f"{best} is the best of {count} methods under {self.strategy}, over {self._seeds}"
+        return f"{text}: {self._points} above {second}, the next ({ends})."
+
+    @cached_property
+    def _why_not(self) -> str | None:
+        """Say what keeps any difference from being decided, whatever its size."""
+        if apart := [method for method in self.methods[1:] if method not in self.against]:
+            return f", but has no tasks in common with {some(apart)}: nothing is decided"
+        ends = f" ({self._interval(self.methods[1])})"
+        if self.strategy.oracle:
+            return f"{ends}, where novel scores choose: a reference, not a result"
+        if self.mixed:
+            among_all = some([cell.method for cell in self.order if cell.among_all])
+            return (
+                f"{ends}; {among_all} classifies queries among all base classes, the others only "
+                "among the classes of the task, which is easier: no comparison"
+            )
+        if self.copied:
+            return f"; all seeds of {some(self.copied)} have the same scores: nothing is decided"
+        # Without a repeated selection nothing is decided.
+        if any((method, self.strategy) not in self.report.repeated for method in self.methods):
+            if not len(self.order[0].choices[0].novel_tasks):
+                return "; records without scores by task decide nothing"
+            if self.report.partly is not None:
+                command = wording.measuring(self.report.partly, every=True)
+                return f"; nothing is decided before every snapshot is measured ({command})"
+            return "; nothing is decided unless the selection is repeated (`--bootstrap 1000`)"
+        if not self.report.complete:
+            return f"{ends}; an incomplete run decides nothing"
+        if self.absent:
+            return f"{ends}; {some(self.absent)} cannot be compared: nothing is decided"
+        return None
+
+    def _still_open(self, second: str) -> str:
+        """Say after the lead what is open, what is equivalent, what is decided."""
+        methods: dict[Verdict, list[str]] = {}
+        for method, result in self.against.items():
+            methods.setdefault(result.verdict, []).append(method)
+        tails = []
+        if equal := methods.get("equivalent"):
+            rope = wording.points(self.against[equal[0]].rope)
+            tails.append(f"is equivalent to {some(equal)} within {rope} points")
+        if worse := methods.get("better"):
+            tails.append(f"is better than {some(worse)}")
+        rest = f"; it {' and '.join(tails)}" if tails else ""
+        if not self.undecided:
+            return f", over {self._seeds}{rest}"
+        if self.undecided == [second]:
+            return f", but {self._seeds} cannot decide it ({self._interval(second)}){rest}"
+        ends = self._interval(self.undecided[0], named=True)
+        return f", but {self._seeds} cannot tell it from {some(self.undecided)} ({ends}){rest}"
+
+    @property
+    def _metric(self) -> str:
+        return wording.metric(self.report.base_weight)
+
+    @property
+    def _points(self) -> str:
+        by = "" if self.report.base_weight is None else f" of {self._metric}"
+        return f"{wording.points(self.lead)} points{by}"
+
+    @property
+    def _one_seed(self) -> str:
+        """Say that one seed is no sample, of the two methods or of one of them."""
+        trained = [method for method in self.single if method not in self.report.seedless]
+        if len(trained) == 2:
+            return "one seed says nothing about training the methods again"
+        if trained:
+            return f"one seed of {trained[0]} says nothing about training it again"
+        return "neither is trained" if self.single[1:] else f"{self.single[0]} is not trained"
+
+    @property
+    def _seeds(self) -> str:
+        """Write ``2 seeds``, ``2 to 3 seeds`` where two differ, or ``2 of 3 seeds`` so far."""
+        counts = sorted({len(cell.choices) for cell in self.order[:2]})
+        planned = max(planned for _, planned in self.report.completeness.seeds.values())
+        text = " to ".join(map(str, counts))
+        if counts != [planned] and not self.report.complete:
+            return f"{text} of {counted(planned, 'seed')}"
+        return f"{text} seed{'' if counts == [1] else 's'}"
+
+    def _interval(self, other: str, named: bool = False) -> str:
+        """Write the interval of the best minus the other, at the level of Holm's correction."""
+        result = self.against[other]
+        if isnan(result.effect.low):
+            return f"{other} has one seed"
+        against = f" against {other}" if named else ""
+        return f"95 %{against}: {_ends(result.effect.low, result.effect.high)}"
+
+
+def _minus(pairs: Sequence[MethodComparison], best: str, other: str) -> Comparison | None:
+    """Return the best minus the other, however they were compared; None if they were not."""
+    for pair in pairs:
+        result = pair.result
+        if (pair.a, pair.b) == (best, other):
+            return result
+        if (pair.a, pair.b) == (other, best):
+            return result.swapped()
+    return None
+
+
+def _ends(low: float, high: float) -> str:
+    """Write ends in points, with so many digits that one near 0 keeps its side of it."""
+    digits = 1 if min(abs(low), abs(high)) >= 0.0005 else 2
+    return f"{100 * low:.{digits}f} to {100 * high:.{digits}f}"

@@ -1,0 +1,100 @@
+"""Methods by strategies with their intervals: what the first figure of a report shows."""
+
+from collections.abc import Iterable, Sequence
+from math import isfinite, nan
+
+from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.content import RunContent
+from fsl_sweep.orchestrator.report.document.blocks import Bar, Forest
+from fsl_sweep.orchestrator.selection.methods import Summary, same_choices
+from fsl_sweep.orchestrator.selection.results import Strategy
+
+TWO_SEEDS = (
+    "Two seeds are shown as they are: a method's interval needs three, a difference's two of each."
+)
+"""Why the sentence of the answer may have an interval where the figure has none."""
+
+
+def forest(report: RunContent) -> Iterable[Forest]:
+    """Return the methods as a forest plot, unless there is none to show."""
+    if bars := bars_of(report):
+        title = f"{wording.metric(report.base_weight)}, %"
+        yield Forest(title, bars, " ".join(_note(report, bars)))
+
+
+def bars_of(report: RunContent) -> tuple[Bar, ...]:
+    """Return a bar for each method and the strategies that chose alike for it, best method first.
+
+    Methods stand as the leading strategy ranks them. Of each that strategy is first, then those
+    under which another method leads, then the others; the oracles are last, the one that regret is
+    measured against before others.
+    """
+    ranked = {ranking.strategy: ranking.methods for ranking in report.rankings}
+    order = ranked.get(report.lead, ()) if report.lead else ()
+
+    def place(strategy: Strategy) -> tuple[bool, bool, bool]:
+        if strategy.oracle:
+            return True, str(strategy) != wording.FULL_ORACLE, False
+        return False, strategy != report.lead, ranked[strategy][:1] == order[:1]
+
+    bars: list[Bar] = []
+    for method in dict.fromkeys((*order, *(cell.method for cell in report.summaries))):
+        cells = [cell for cell in report.summaries if cell.method == method]
+        cells.sort(key=lambda cell: place(cell.strategy))
+        bars += [_bar(report, group) for group in same_choices(cells)]
+    return tuple(bars)
+
+
+def _bar(report: RunContent, group: Sequence[Summary]) -> Bar:
+    """Return the bar of a method under strategies that chose alike; the first has the interval.
+
+    It is with seeds, tasks and selection. There is none where the selection was not repeated, and
+    of two seeds, whose values are shown: the interval has one degree of freedom and is too wide to
+    be useful. With one seed it is of these snapshots, over tasks and selection.
+    """
+    cell, method = group[0], report.named(group[0].method)
+    interval = report.interval_of(cell)
+    low, high = nan, nan
+    if interval is not None and interval.n != 2:
+        low, high = 100 * interval.low, 100 * interval.high
+    names = tuple(str(member.strategy) for member in group)
+    mean, values = 100 * cell.reported.mean, [100 * c.reported_mean for c in cell.choices]
+    seeds = ", ".join(f"{value:.2f}" for value in values)
+    return Bar(
+        group=method,
+        names=names,
+        mean=mean,
+        low=low,
+        high=high,
+        values=tuple(values),
+        number=report.selected.methods.index(cell.method),
+        reference=cell.strategy.oracle,
+        about=f"{method}, {', '.join(names)}: {mean:.2f}; seeds: {seeds}",
+    )
+
+
+def _note(report: RunContent, bars: Sequence[Bar]) -> Iterable[str]:
+    usual = [bar for bar in bars if not bar.reference] or bars
+    seeds = [len(bar.values) for bar in usual]
+    known = [isfinite(bar.low) for bar in usual]
+    pairs = [*zip(seeds, known, strict=True)]
+    if any(count > 2 and interval for count, interval in pairs):
+        yield (
+            "Intervals: 95 %, with seeds, tasks and selection; as methods share tasks, those that "
+            "differ may overlap."
+        )
+    if 2 in seeds:
+        yield TWO_SEEDS
+    if (1, True) in pairs:
+        yield "Of one seed: 95 %, of these snapshots, over tasks and selection."
+    if any(count != 2 and not interval for count, interval in pairs):
+        possible = bool(report.resampled) or any(
+            cell.novel_tasks is not None for cell in report.summaries
+        )
+        adds = "`--bootstrap 1000` adds them."
+        if report.partly:
+            adds = "they need every snapshot measured."
+        none = "Where there is none" if any(known) else "No intervals"
+        yield f"{none}: {adds if possible else 'scores by task are not known.'}"
+    if any(len(bar.names) > 1 for bar in bars):
+        yield "Strategies that chose alike share a line."

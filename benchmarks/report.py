@@ -21,7 +21,7 @@ from benchmarks.timing import hardware
 from fsl_sweep.orchestrator.ledger import columns
 from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
 from fsl_sweep.orchestrator.ledger.measured import compacted_name
-from fsl_sweep.orchestrator.records.measures import CURVES, MEASURES
+from fsl_sweep.orchestrator.records.measures import CURVES, MEASURES, SCORE_KEYS
 from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol, Protocol, Tasks
 from fsl_sweep.orchestrator.records.spec import Selectors, TrialSpec
@@ -65,7 +65,7 @@ def make_run(folder: Path, trials: int, epochs: int, tasks: int) -> None:
     ledger = Ledger(folder)
     ledger.write_plan(Plan("made", "0" * 16, "f00d", planned, (main,), Selectors(), {}), "")
     ledger.folder.write_json("environment.json", {"machines": []})
-    for measure, task_set in columns.PAIRS:
+    for measure, task_set in SCORE_KEYS:
         classes = np.random.default_rng(0).integers(20, size=(tasks, 1)) + np.arange(5)
         name = f"{tasks_folder(main.id)}/{measure}-{task_set}.json"
         ledger.folder.write_json(name, {"classes": classes.tolist()})
@@ -127,7 +127,7 @@ def _table(generator: np.random.Generator, epochs: int, tasks: int) -> pa.Table:
     best = dict(zip(MEASURES, generator.uniform(0.5, 0.8, len(MEASURES)), strict=True))
     offsets = np.arange(epochs + 1, dtype=np.int32) * tasks
     queries = np.full((epochs, tasks), QUERIES)
-    for measure, task_set in columns.PAIRS:
+    for measure, task_set in SCORE_KEYS:
         level = best[measure] * (1 - np.exp(-np.arange(1, epochs + 1)[:, None] / 15))
         # Nearly the binomial distribution, which takes three times as long to draw.
         noise = np.sqrt(QUERIES * level * (1 - level)) * generator.standard_normal((epochs, tasks))

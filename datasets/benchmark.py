@@ -1,6 +1,5 @@
 """A benchmark: four task distributions over image pools."""
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -8,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from fsl_sweep.datasets.files.digests import canonical_digest
+from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.tasks.classes import ClassTasks, check_common
 from fsl_sweep.datasets.tasks.distribution import TaskDistribution, VaryingTasks
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape, Shape
@@ -68,9 +68,10 @@ class Benchmark:
     pixels: PixelStatistics | None = None
 
     def __post_init__(self) -> None:
-        shapes = {self.distribution(split).pool.image_shape for split in SPLITS}
+        shapes = sorted({self.distribution(split).pool.image_shape for split in SPLITS})
         if len(shapes) > 1:
-            raise BadData(f"The splits of '{self.name}' have images of several shapes: {shapes}.")
+            listed = ", ".join(map(str, shapes))
+            raise BadData(f"The splits of '{self.name}' have images of several shapes: {listed}.")
         same_pool = self.train.pool.fingerprint == self.base.pool.fingerprint
         shared = same_pool and np.intersect1d(self.train.examples, self.base.examples).size
         if shared and self.fresh_base:
@@ -88,13 +89,13 @@ class Benchmark:
         fresh_base: bool = True,
         cautions: tuple[str, ...] = (),
     ) -> "Benchmark":
-        """A benchmark with its fingerprint, which does not depend on its name."""
+        """Make a benchmark with its fingerprint, which does not depend on its name."""
         splits = {"train": train, "base": base, "val": val, "novel": novel}
         fingerprint = canonical_digest({key: split.digest() for key, split in splits.items()})
         return cls(name, train, base, val, novel, fingerprint, fresh_base, cautions)
 
     def distribution(self, split: str) -> TaskDistribution:
-        """The task distribution called ``train``, ``base``, ``val`` or ``novel``.
+        """Return the task distribution called ``train``, ``base``, ``val`` or ``novel``.
 
         Raises:
             ValueError: another name.
@@ -105,28 +106,28 @@ class Benchmark:
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
-        """Channels, height and width of every image."""
+        """Return channels, height and width of every image."""
         return self.train.pool.image_shape
 
     @property
     def n_base_classes(self) -> int:
-        """Classes that occur among the training examples."""
+        """Count the classes that occur among the training examples."""
         return len(np.unique(self.train.pool.labels[self.train.examples]))
 
     @property
     def counts(self) -> dict[SplitName, SplitCounts]:
-        """Classes and images of each split."""
-        drawn: dict[SplitName, TaskDistribution] = {s: self.distribution(s) for s in SPLITS}
-        return {s: SplitCounts(d.size, len(d.examples), d.unit) for s, d in drawn.items()}
+        """Count the classes and images of each split."""
+        splits: dict[SplitName, TaskDistribution] = {s: self.distribution(s) for s in SPLITS}
+        return {s: SplitCounts(d.size, len(d.examples), d.unit) for s, d in splits.items()}
 
     @property
     def pixel_mean(self) -> tuple[float, ...]:
-        """Mean of each channel, in units where white is 1; 0 for features."""
+        """Return the mean of each channel, in units where white is 1; 0 for features."""
         return self._pixel_statistics[0]
 
     @property
     def pixel_std(self) -> tuple[float, ...]:
-        """Deviation of each channel, in units where white is 1, never 0; 1 for features."""
+        """Return the deviation of each channel, where white is 1; never 0, and 1 for features."""
         return self._pixel_statistics[1]
 
     @cached_property
@@ -168,7 +169,7 @@ def common_tasks(
     others: TaskDistribution | None = None,
     replacement: bool = True,
 ) -> Episodes:
-    """The episodes on which every snapshot is measured.
+    """Draw the episodes on which every snapshot is measured.
 
     They are a function of the benchmark's fingerprint and the other arguments only: the same
     for every trial, epoch, method and process, so that every comparison can be paired.
@@ -186,28 +187,21 @@ def common_tasks(
         ValueError: an unknown split.
     """
     distribution = benchmark.distribution(split) if others is None else others
-    asked = (shape.way, shape.shot, shape.query, seed)
-    words = [benchmark.fingerprint, split, task_set, tasks, *asked]
+    numbers = [str(number) for number in (shape.way, shape.shot, shape.query, seed)]
+    words = [benchmark.fingerprint, split, task_set, str(tasks), *numbers]
     if others is not None:
         words.append(others.digest())
     if not replacement:
         check_common(distribution, tasks, shape, replacement)
         assert isinstance(distribution, ClassTasks)
         assert isinstance(shape, EpisodeShape)
-        rng = _generator(*words, "without replacement")
+        rng = named_generator(None, *words, "without replacement")
         return distribution.sample_without_replacement(shape, rng, tasks)
-    rng = _generator(*words)
+    rng = named_generator(None, *words)
     if not isinstance(distribution, VaryingTasks):
         return distribution.sample(tasks, shape, rng)
     check_common(distribution, tasks, shape)
-    order = _generator(benchmark.fingerprint, split, "people", *asked).permutation(
-        distribution.count(shape)
-    )
+    people = named_generator(None, benchmark.fingerprint, split, "people", *numbers)
+    order = people.permutation(distribution.count(shape))
     which = order[:tasks] if task_set == "selection" else order[::-1][:tasks]
     return distribution.take(which, shape, rng)
-
-
-def _generator(*words: object) -> np.random.Generator:
-    digest = hashlib.sha256("/".join(map(str, words)).encode()).digest()
-    entropy = np.frombuffer(digest, dtype="<u4").tolist()
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))

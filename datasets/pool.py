@@ -54,9 +54,9 @@ class ImagePool:
         }.items():
             value = getattr(self, name)
             if value is not None and np.shape(value) != shape:
-                raise BadData(f"The {name} of a pool are {np.shape(value)} instead of {shape}.")
+                raise BadData(f"The {name} of a pool have shape {np.shape(value)}, not {shape}.")
         if np.any((self.labels < 0) | (self.labels >= classes)):
-            raise BadData(f"Labels of a pool that names {classes} classes are below {classes}.")
+            raise BadData(f"Labels of a pool of {classes} classes are from 0 to {classes - 1}.")
         if self.families is not None:
             counts = np.bincount(self.labels, minlength=classes).tolist()
             if len(set(zip(self.families, counts, strict=True))) != len(set(self.families)):
@@ -67,7 +67,7 @@ class ImagePool:
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """For each class a name that it shares with the classes that show the same originals.
+        """Return for each class a name that it shares with those that show the same originals.
 
         Splits are drawn by this name, so that originals and their turns stay together.
         """
@@ -75,13 +75,13 @@ class ImagePool:
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
-        """Channels, height and width."""
+        """Return channels, height and width."""
         channels, height, width = self.images.shape[1:]
         return int(channels), int(height), int(width)
 
     @property
     def holds_features(self) -> bool:
-        """Whether these are features of a frozen extractor, not images."""
+        """Tell whether these are features of a frozen extractor, not images."""
         return self.images.dtype == np.float32
 
     @classmethod
@@ -96,7 +96,7 @@ class ImagePool:
         attributes: np.ndarray | None = None,
         attribute_names: Sequence[str] | None = None,
     ) -> "ImagePool":
-        """A pool over given arrays, with the fingerprint that a store would give it."""
+        """Make a pool over arrays, with the fingerprint that a store would give it."""
         labels = np.asarray(labels, dtype=np.int64)
         arrays = {"images": images, "labels": labels, "writers": writers, "attributes": attributes}
         digests = {key: array_digest(a) for key, a in arrays.items() if a is not None}
@@ -113,6 +113,6 @@ def pool_fingerprint(
     superclasses: Sequence[str] | None,
     attributes: Sequence[str] | None,
 ) -> str:
-    """Hex digest of a pool's content: its shape, the ``array_digest`` of each array, its names."""
+    """Digest a pool's content: its shape, the ``array_digest`` of each array, its names; hex."""
     names = {"classes": classes, "superclasses": superclasses, "attributes": attributes}
     return canonical_digest({"shape": list(map(int, image_shape)), "arrays": digests, **names})

@@ -5,15 +5,18 @@ import hashlib
 import numpy as np
 
 
-def named_generator(seed: int, *words: str) -> np.random.Generator:
-    """A generator for one purpose, a function of only a seed and the purpose's words."""
+def named_generator(seed: int | None, *words: str) -> np.random.Generator:
+    """Make a generator for one purpose, a function of only a seed and the purpose's words.
+
+    The seed is None where it is one of the words.
+    """
     key = hashlib.sha256("/".join(words).encode()).digest()
-    entropy = [seed, *np.frombuffer(key, dtype="<u4").tolist()]
+    entropy = [*([] if seed is None else [seed]), *np.frombuffer(key, dtype="<u4").tolist()]
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))
 
 
 def distinct(rng: np.random.Generator, population: np.ndarray, size: int) -> np.ndarray:
-    """For each row r, an ordered sample without repetition from ``range(population[r])``.
+    """Draw for each row r an ordered sample without repetition from ``range(population[r])``.
 
     Floyd's algorithm (Bentley and Floyd, "A sample of brilliance", 1987), vectorised over rows,
     then a random order: every ordered sample has the same probability, and neither time nor

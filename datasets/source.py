@@ -67,20 +67,20 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
     pooled: ClassVar[frozenset[str]] = frozenset()
 
     def pool_options(self, options: OptionsT) -> dict[str, Any]:
-        """The part of the options that determines the prepared pools, as JSON values."""
+        """Return the options that determine the prepared pools, as JSON values."""
         return options.model_dump(mode="json", include=set(self.pooled))
 
     def signature(self, options: OptionsT, root: Path | None) -> str:  # noqa: ARG002 (an interface)
-        """Hex digest of the source's relative names and sizes, and of CRCs or dates of change.
+        """Digest the source's relative names and sizes, and CRCs or dates of change; hex.
 
-        Of all files under ``root``, the source folder or archive, if a benchmark does not narrow
-        them down.
+        All files under ``root``, the source folder or archive, count if a benchmark does not
+        narrow them down.
 
         Raises:
             MissingData: the source is not under ``root``; the message names what is missing.
             BadData: the source is damaged or hostile.
         """
-        return tree_signature(self.given(root))
+        return tree_signature(self.source_path(root))
 
     @abstractmethod
     def prepare(
@@ -97,18 +97,18 @@ class AbstractBenchmark(ABC, Generic[OptionsT]):
 
     @abstractmethod
     def assemble(self, options: OptionsT, pools: Mapping[str, ImagePool]) -> Benchmark:
-        """The benchmark over prepared pools. Raises BadData if they are too few for the split."""
+        """Make a benchmark of prepared pools. Raises BadData if they are too few for the split."""
 
     def expected(self, options: OptionsT) -> Mapping[str, int]:  # noqa: ARG002 (an interface)
-        """How many classes the official base, val and novel have; those left out vary."""
+        """Return how many classes the official base, val and novel have; those left out vary."""
         return {}
 
     def unit(self, options: OptionsT) -> str:  # noqa: ARG002 (an interface)
-        """What its tasks are made of, as of ``TaskDistribution.unit``; no data is read."""
+        """Return what its tasks are made of, as ``TaskDistribution.unit``, without reading data."""
         return "classes"
 
-    def given(self, root: Path | None) -> Path:
-        """The source's place. Raises MissingData if none is given."""
+    def source_path(self, root: Path | None) -> Path:
+        """Return the source's path. Raises MissingData if ``root`` is None."""
         if root is None:
             raise MissingData(f"{self.name} is prepared from its files: set benchmark.root.")
         return root.expanduser()

@@ -69,17 +69,16 @@ class BenchmarkContract:
     _shared: ClassVar[_Prepared | None] = None
 
     def root(self, tmp_path: Path) -> Path | None:  # noqa: ARG002 (an interface)
-        """The source: files written under ``tmp_path``, or real ones; None if embedded.
+        """Return the source: files written under ``tmp_path``, or real ones; None if embedded.
 
-        The same files each time, for any ``tmp_path``. Skip the test if real ones are
-        absent.
+        The same files each time, for any ``tmp_path``. Skip the test if real ones are absent.
         """
         if self.benchmark.download is None:
             return None
         raise NotImplementedError("write a small source under tmp_path and return its path")
 
     def kinds(self, distribution: TaskDistribution) -> set[Hashable]:
-        """What base, val and novel may not share: their classes' names.
+        """Return what base, val and novel may not share: their classes' names.
 
         A benchmark whose splits share classes but not writers, say, gives the writers.
         """
@@ -92,7 +91,7 @@ class BenchmarkContract:
         assert source.download is None or source.download.strip()
 
     def test_options_are_frozen_described_and_read_back(self) -> None:
-        """Each has a description; together they survive JSON, as a trial's specification does."""
+        """Check that each has a description, and that JSON keeps them, as a trial's does."""
         model = self.benchmark.Options
         assert model.model_config.get("frozen")
         for name, field in model.model_fields.items():
@@ -112,12 +111,12 @@ class BenchmarkContract:
         kinds = {split: self.kinds(benchmark.distribution(split)) for split in MEASURED}
         for split in MEASURED:
             assert kinds[split], f"{split} is empty"
-        for one, other in combinations(MEASURED, 2):
-            both = kinds[one] & kinds[other]
-            assert not both, f"{one} and {other} share {sorted(map(str, both))[:5]}"
+        for first, second in combinations(MEASURED, 2):
+            both = kinds[first] & kinds[second]
+            assert not both, f"{first} and {second} share {sorted(map(str, both))[:5]}"
 
     def test_no_training_example_is_in_base(self, tmp_path_factory: Any) -> None:
-        """BaseGen is measured on fresh examples; in pools of their own, on other images."""
+        """Check that BaseGen has fresh examples; in pools of their own, other images."""
         benchmark = self._prepared(tmp_path_factory).benchmark
         assert benchmark.fresh_base is self.fresh_base
         train, base = benchmark.train, benchmark.base
@@ -133,8 +132,8 @@ class BenchmarkContract:
         assert set(expected) <= set(MEASURED)
         if self.official:
             counts = self._prepared(tmp_path_factory).benchmark.counts
-            found = {split: counts[split].classes for split in MEASURED if split in expected}
-            assert found == dict(expected)
+            classes = {split: counts[split].classes for split in MEASURED if split in expected}
+            assert classes == dict(expected)
 
     def test_it_says_what_its_tasks_are_made_of(self, tmp_path_factory: Any) -> None:
         novel = self._prepared(tmp_path_factory).benchmark.novel
@@ -213,7 +212,7 @@ class BenchmarkContract:
         assert _left(home) == []
 
     def test_preparing_reports_its_progress(self, tmp_path_factory: Any) -> None:
-        """Images done, never fewer than before, up to the total; the source stays untouched."""
+        """Check that images done never fall, and reach the total; the source stays untouched."""
         prepared = self._prepared(tmp_path_factory)
         done = [images for images, _ in prepared.progress]
         assert done == sorted(done)
@@ -229,13 +228,13 @@ class BenchmarkContract:
         return prepare_store(self.benchmark(), self._options(), root, home, quiet)
 
     def _open(self, root: Path | None, home: Path) -> Benchmark:
-        """As a sweep does it, without the catalogue: a third party's has no entry point yet."""
+        """Open as a sweep does, without the catalogue: a third party's has no entry point yet."""
         source, options = self.benchmark(), self._options()
         store = find_store(source, options, root, home) or self._prepare(root, home)
         return source.assemble(options, store.pools())
 
     def _prepared(self, tmp_path_factory: Any) -> _Prepared:
-        """The source, prepared once for all tests of a class."""
+        """Prepare the source once for all tests of a class."""
         cls = type(self)
         if cls._shared is None:
             root = self.root(tmp_path_factory.mktemp("source"))
@@ -259,8 +258,9 @@ def _check_episodes(distribution: TaskDistribution, drawn: Episodes) -> None:
             assert (labels[part] == drawn.classes[:, :, None]).all()
 
 
-def _equal(one: Episodes, other: Episodes) -> bool:
-    return np.array_equal(one.support, other.support) and np.array_equal(one.query, other.query)
+def _equal(first: Episodes, second: Episodes) -> bool:
+    pairs = (first.support, second.support), (first.query, second.query)
+    return all(np.array_equal(*pair) for pair in pairs)
 
 
 def _contents(distribution: TaskDistribution) -> set[str]:
@@ -277,7 +277,7 @@ def _mistake(kind: type[BaseException], action: Any) -> str:
 
 
 def _left(home: Path) -> list[Path]:
-    """What counts as prepared, or could be mistaken for it."""
+    """List what counts as prepared, or could be mistaken for it."""
     return [p for p in datasets_folder(home).glob("*") if not p.name.startswith(".")]
 
 

@@ -23,7 +23,7 @@ class AtOnce:
 
 
 def at_once(device: torch.device, image_shape: tuple[int, ...]) -> AtOnce:
-    """The sizes for images ``[c, height, width]``, or features, on a kind of device.
+    """Return the sizes for images ``[c, height, width]``, or features, on a kind of device.
 
     Sizes decide which kernels are chosen, and with them the last bits of features. They depend only
     on the arguments, not on the machine or its load, so that equal trials have equal records.
@@ -42,7 +42,7 @@ def at_once(device: torch.device, image_shape: tuple[int, ...]) -> AtOnce:
 def in_chunks(
     network: Callable[[np.ndarray], Tensor], indices: Int[np.ndarray, " n"], size: int
 ) -> Tensor:
-    """What a network in evaluation mode gives for each of at least one image, ``[n, ...]``.
+    """Pass at least one image through a network in evaluation mode, in chunks: ``[n, ...]``.
 
     All chunks have one size; the last is filled up with images that have passed before. Kernels are
     chosen by the number of images, and the result for an image must not depend, not even in its

@@ -59,17 +59,17 @@ class Learner(nn.Module, ABC, Generic[BatchT]):
 
     @classmethod
     def fixed_way(cls, options: Any) -> int | None:  # noqa: ARG003 - for those that depend on them
-        """The only number of ways that a learner with these options answers; None is any."""
+        """Return the only number of ways that a learner with these options answers; None is any."""
         return None
 
     @classmethod
     def trained_on(cls, options: Any) -> TrainsOn:  # noqa: ARG003 - for those that depend on them
-        """What a learner with these options trains on; by default ``trains_on``."""
+        """Return what a learner with these options trains on; by default ``trains_on``."""
         return cls.trains_on
 
     @classmethod
     def has_weights(cls, options: Any) -> bool:  # noqa: ARG003 - for those that depend on them
-        """Whether its logits depend on trained weights besides the backbone's.
+        """Tell whether its logits depend on trained weights besides the backbone's.
 
         If neither it nor its backbone has any, it is measured as it was built.
         """
@@ -77,7 +77,7 @@ class Learner(nn.Module, ABC, Generic[BatchT]):
 
     @classmethod
     def unsuited(cls, options: Any, backbone: BackboneOptions) -> str | None:  # noqa: ARG003 - as above
-        """Why it cannot be used with a backbone of these options, and what to write; else None."""
+        """Say why it does not suit a backbone of these options, and what to write; else None."""
         return None
 
 
@@ -86,7 +86,7 @@ class GradientLearner(Learner[BatchT]):
 
     @abstractmethod
     def training_loss(self, batch: BatchT) -> Loss:
-        """Mean cross-entropy (nats) of a training batch, to be differentiated."""
+        """Return the mean cross-entropy (nats) of a training batch, to be differentiated."""
 
 
 class EmbeddingLearner(GradientLearner[BatchT]):
@@ -94,11 +94,11 @@ class EmbeddingLearner(GradientLearner[BatchT]):
 
     @abstractmethod
     def embed(self, images: Images) -> Features:
-        """Features of normalised images, as `head` expects them."""
+        """Compute features of normalised images, as `head` expects them."""
 
     @abstractmethod
     def head(self, support: Support, query: Query) -> Logits:
-        """Logits of each query for each class of its task, from features of `embed`."""
+        """Compute logits of each query for each class of its task, from features of `embed`."""
 
 
 class AdaptationLearner(GradientLearner[BatchT]):
@@ -106,7 +106,7 @@ class AdaptationLearner(GradientLearner[BatchT]):
 
     @abstractmethod
     def predict(self, support: SupportImages, query: QueryImages) -> Logits:
-        """Logits of each query after adapting to its task's support; the weights stay as they are.
+        """Compute logits of each query after adapting to its task's support, changing no weights.
 
         Called in evaluation mode, and outside `torch.inference_mode`, whose tensors cannot be
         differentiated. The logits carry no gradient.
@@ -124,4 +124,4 @@ class ClassificationLearner(GradientLearner[BatchT]):
 
     @abstractmethod
     def classify(self, images: Images) -> Float[Tensor, "n classes"]:
-        """Logits of normalised images for every base class, in the order of training labels."""
+        """Compute logits of normalised images for every base class, in the order of the labels."""

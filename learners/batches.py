@@ -23,7 +23,7 @@ class LabelledBatch:
 
 
 def check_support(way: int, shot: int) -> None:
-    """Raises ValueError unless there are classes to tell apart, and examples of each."""
+    """Raise ValueError unless there are classes to tell apart, and examples of each."""
     if way < 2 or shot < 1:
         raise ValueError(
             "A support set needs at least 2 classes with at least 1 example each; "

@@ -21,7 +21,7 @@ def build_learner(
     n_base_classes: int,
     seed: int,
 ) -> Learner[Any]:
-    """A learner on the CPU, in training mode, with weights drawn from ``seed``.
+    """Build a learner on the CPU, in training mode, with weights drawn from ``seed``.
 
     Args:
         learner: ``name`` and options, such as ``{"name": "protonet", "scale": 10}``.
@@ -44,7 +44,7 @@ def build_learner(
 
 
 def pixel_statistics(backbone: Mapping[str, Any]) -> PixelStatistics | None:
-    """What a backbone's images are normalised by; None for the benchmark's own statistics."""
+    """Return what a backbone's images are normalised by; None is the benchmark's statistics."""
     by = resolve(BACKBONES, backbone)[1].normalisation
     return None if by is None else (tuple(by.mean), tuple(by.std))
 
@@ -52,7 +52,7 @@ def pixel_statistics(backbone: Mapping[str, Any]) -> PixelStatistics | None:
 def build_backbone(
     backbone: Mapping[str, Any], image_shape: ImageShape
 ) -> tuple[Backbone, list[str]]:
-    """A backbone with its initial weights, and the names in their file that it does not use.
+    """Build a backbone with its initial weights; name what their file holds besides.
 
     Weights that come from no file are drawn from torch's global generator.
 

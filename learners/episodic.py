@@ -44,11 +44,11 @@ class EpisodicLearner(EmbeddingLearner[EpisodeBatch]):
         self.backbone = backbone
 
     def embed(self, images: Images) -> Features:
-        """Features of the backbone."""
+        """Compute features by the backbone."""
         return self.backbone(images)
 
     def training_loss(self, batch: EpisodeBatch | RaggedEpisodes) -> Loss:
-        """Mean cross-entropy over the tasks; see `episode_loss`."""
+        """Return the mean cross-entropy over the tasks; see `episode_loss`."""
         smoothing = getattr(self.options, "label_smoothing", 0.0)
         return episode_loss(self, batch, self.options.passes, smoothing)
 
@@ -65,7 +65,7 @@ class ScaledLearner(EpisodicLearner):
 
     @classmethod
     def has_weights(cls, options: Any) -> bool:
-        """Only the scale, if it is trained."""
+        """Tell whether the scale is trained."""
         return options.learn_scale
 
 
@@ -75,7 +75,7 @@ def episode_loss(
     passes: Passes,
     label_smoothing: float = 0.0,
 ) -> Loss:
-    """Mean over tasks of the mean cross-entropy (nats) of a learner's head over their queries.
+    """Average over tasks the mean cross-entropy (nats) of a learner's head over their queries.
 
     Args:
         learner: whose `embed` and `head` are used.
@@ -102,7 +102,7 @@ def episode_loss(
 def _ragged_loss(
     learner: EmbeddingLearner[Any], batch: RaggedEpisodes, passes: Passes, label_smoothing: float
 ) -> Loss:
-    """Each task has the same weight, whatever its number of queries."""
+    """Give each task the same weight, whatever its number of queries."""
     support, query = _embedded(learner, batch.support, batch.query, passes)
     losses: list[Tensor] = []
     for group in batch.groups:
@@ -114,7 +114,7 @@ def _ragged_loss(
 def task_losses(
     logits: Float[Tensor, "task m way"], target: Int[Tensor, "task m"], label_smoothing: float
 ) -> Float[Tensor, " task"]:
-    """Mean cross-entropy (nats) over the queries of each task; smoothing as in `episode_loss`."""
+    """Average the cross-entropy (nats) over each task's queries; smoothing as in `episode_loss`."""
     way = logits.shape[-1]
     spread = label_smoothing * way / (way - 1)
     each = cross_entropy(
@@ -126,7 +126,7 @@ def task_losses(
 def _embedded(
     learner: EmbeddingLearner[Any], support: Tensor, query: Tensor, passes: Passes
 ) -> tuple[Features, Features]:
-    """Features of the support and of the query images of all tasks."""
+    """Compute features of the support and of the query images of all tasks."""
     if passes == "separate":
         return learner.embed(support), learner.embed(query)
     features = learner.embed(torch.cat([support, query]))
@@ -134,7 +134,7 @@ def _embedded(
 
 
 def query_labels(query: Float[Tensor, "task way query c h w"]) -> Int[Tensor, " n"]:
-    """The class of each query image, int64 ``[task * way * query]``, in the images' order."""
+    """Return the class of each query image, int64 ``[task * way * query]``, in their order."""
     tasks, way, queries = query.shape[:3]
     classes = torch.arange(way, device=query.device)
     return classes.repeat_interleave(queries).repeat(tasks)

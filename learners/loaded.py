@@ -28,13 +28,13 @@ from fsl_sweep.learners.metadl.meta_dataset import (
 from fsl_sweep.learners.snapshot import Description, restored
 from fsl_sweep.orchestrator.errors import BadData
 
-Given = np.ndarray | Tensor
+Array = np.ndarray | Tensor
 
 
 def load_learner(
     source: str | PathLike[str] | bytes, device: torch.device | str | None = None
 ) -> "LoadedLearner":
-    """The learner of a snapshot, built from what the snapshot says about itself.
+    """Build the learner of a snapshot from what the snapshot says about itself.
 
     Nothing in the snapshot is executed. Its learner and backbone must be installed; what a program
     with MetaDL's interface saved is given to the installed program of that name, which reads it in
@@ -74,8 +74,8 @@ class LoadedLearner:
     description: Description
     device: torch.device
 
-    def classify(self, support: Given | None, query: Given) -> Float[np.ndarray, "m n"]:
-        """Probabilities, float32 ``[m, n]``, of each query for each class of the support.
+    def classify(self, support: Array | None, query: Array) -> Float[np.ndarray, "m n"]:
+        """Return probabilities, float32 ``[m, n]``, of each query for each class of the support.
 
         Answers are computed as they were measured, but one task at a time, so that their last bits
         may differ. Learners that are transductive, or use batch statistics, see all queries of a
@@ -93,31 +93,31 @@ class LoadedLearner:
             BadData: the images do not fit the learner, or an answer is not a number.
             TrialFailure: a program failed.
         """
-        asked = self._checked(query, "query", "m")
+        queries = self._checked(query, "query", "m")
         if isinstance(self.learner, ClassificationLearner):
             if support is not None:
                 raise BadData(
                     f"This classifier answers among the {self.description.n_base_classes} classes "
                     "that it was trained on, and takes no support: give None in its place."
                 )
-            return _probabilities(self._through(self.learner.classify, asked))
-        given = self._checked(support, "support", "n, k")
-        if (way := len(given)) < 2:
+            return _probabilities(self._through(self.learner.classify, queries))
+        examples = self._checked(support, "support", "n, k")
+        if (way := len(examples)) < 2:
             raise BadData("The support has 1 class; give at least 2 to choose from.")
         if isinstance(self.learner, Metadl):
-            return self._by_program(self.learner, given, asked)
+            return self._by_program(self.learner, examples, queries)
         fixed = self.learner.fixed_way(self.learner.options)
         if fixed not in (None, way):
-            raise BadData(f"This learner tells {fixed} classes apart; the support has {way}.")
+            raise BadData(f"This learner answers tasks of {fixed} classes; the support has {way}.")
         if isinstance(self.learner, AdaptationLearner):
             with torch.no_grad():  # not inference mode, whose tensors cannot be differentiated
-                ready = (self._normalised(part)[None] for part in (given, asked))
+                ready = (self._normalised(part)[None] for part in (examples, queries))
                 return _probabilities(self.learner.predict(*ready)[0])
         assert isinstance(self.learner, EmbeddingLearner)
-        return self._by_features(self.learner, given, asked)
+        return self._by_features(self.learner, examples, queries)
 
-    def _checked(self, images: Given | None, name: str, places: str) -> Tensor:
-        """The images, on the CPU, as ``[*places, c, h, w]``."""
+    def _checked(self, images: Array | None, name: str, places: str) -> Tensor:
+        """Check images and return them on the CPU, as ``[*places, c, h, w]``."""
         if not isinstance(images, np.ndarray | Tensor):
             kind = type(images).__name__
             raise BadData(f"The {name} must be a NumPy array or a torch tensor, not a {kind}.")
@@ -130,15 +130,15 @@ class LoadedLearner:
         if list(images.shape) != [*first, *item] or 0 in first:
             expected = f"[{places}, {', '.join(map(str, item))}]"
             raise BadData(
-                f"The {name} must be {expected}, as the learner was trained, and not empty; it is "
-                f"{list(images.shape)}."
+                f"The {name} must have the shape {expected}, as in training, and not be empty; its "
+                f"shape is {list(images.shape)}."
             )
         # A copy: torch takes no array with negative strides, and warns of one that is read-only.
-        own = torch.from_numpy(np.array(images)) if isinstance(images, np.ndarray) else images
-        return own.detach().cpu().reshape(*first, *shape).contiguous()
+        tensor = torch.from_numpy(np.array(images)) if isinstance(images, np.ndarray) else images
+        return tensor.detach().cpu().reshape(*first, *shape).contiguous()
 
     def _unit(self, images: Tensor) -> Tensor:
-        """Images with values in [0, 1], or features, on the device."""
+        """Return images with values in [0, 1], or features, on the device."""
         raw = images.to(self.device)
         return raw if self.description.holds_features else raw.float().div_(255)
 
@@ -148,7 +148,7 @@ class LoadedLearner:
         return (self._unit(images) - mean) / std
 
     def _through(self, network: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
-        """What a network gives for images ``[n, c, h, w]``, in chunks as it is measured."""
+        """Pass images ``[n, c, h, w]`` through a network, in chunks as it is measured."""
         size = at_once(self.device, self.description.image_shape).images
 
         def rows(chunk: np.ndarray) -> Tensor:
@@ -169,9 +169,9 @@ class LoadedLearner:
 
     def _by_program(self, program: Metadl, support: Tensor, query: Tensor) -> np.ndarray:
         way, shot = support.shape[:2]
-        given, asked = (challenge_images(self._unit(part)) for part in (support, query))
+        examples, queries = (challenge_images(self._unit(part)) for part in (support, query))
         labels = np.arange(way).repeat(shot)
-        task = ProgramTask(SupportSet(given, labels), QuerySet(asked), way, seed=0)
+        task = ProgramTask(SupportSet(examples, labels), QuerySet(queries), way, seed=0)
         (answer,) = program.answers([task])
         return np.eye(way, dtype=np.float32)[answer]
 

@@ -19,7 +19,7 @@ class Options(BaseModel):
 
 
 def resolve(catalogue: Catalogue[Any], spec: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The class that ``spec["name"]`` names, and the rest of ``spec`` as its checked options.
+    """Find the class that ``spec["name"]`` names, and check the rest of ``spec`` as its options.
 
     Raises:
         UnknownName: nothing in the catalogue has that name.

@@ -37,15 +37,15 @@ class PretrainedLearner(GradientLearner[LabelledBatch]):
 
     @classmethod
     def has_weights(cls, options: Any) -> bool:  # noqa: ARG003 (an interface)
-        """None: the classifier of base classes is used in training only."""
+        """Return False: the classifier of base classes is used in training only."""
         return False
 
     def unit_features(self, images: Images) -> Features:
-        """Features of the backbone, projected to unit norm, float32 at least."""
+        """Compute features of the backbone, projected to unit norm, float32 at least."""
         return normalize(at_least_float32(self.backbone(images)), dim=-1)
 
     def training_loss(self, batch: LabelledBatch) -> Loss:
-        """Mean cross-entropy over the images, among all base classes."""
+        """Return the mean cross-entropy over the images, among all base classes."""
         logits = self.options.scale * self.classifier(self.unit_features(batch.images))
         return cross_entropy(logits, batch.labels)
 
@@ -54,5 +54,5 @@ class FrozenFeatures(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
     """A pretrained learner whose head answers from unit-norm features."""
 
     def embed(self, images: Images) -> Features:
-        """Features of the backbone, projected to unit norm, float32 at least."""
+        """Compute features of the backbone, projected to unit norm, float32 at least."""
         return self.unit_features(images)

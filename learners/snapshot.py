@@ -72,20 +72,20 @@ class Description(BaseModel):
         channels = self.image_shape[0]
         if not len(self.pixel_mean) == len(self.pixel_std) == channels:
             raise ValueError(
-                f"pixel_mean and pixel_std must have {channels} numbers, one a channel"
+                f"pixel_mean and pixel_std must have a number for each channel ({channels})"
             )
         return self
 
 
 def snapshot_bytes(learner: nn.Module, description: Description) -> bytes:
-    """The snapshot of a learner as it is; equal weights and descriptions give equal bytes."""
+    """Write a learner as it is; equal weights and descriptions give equal bytes."""
     state = {k: v.detach().cpu().contiguous() for k, v in learner.state_dict().items()}
     plain = json.dumps(description.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
     return safetensors.torch.save(state, {KEY: plain})
 
 
 def restored(data: bytes, where: str) -> tuple[Learner[Any], Description]:
-    """The learner of a snapshot, on the CPU and in evaluation mode, and its description.
+    """Read a snapshot: its learner, on the CPU and in evaluation mode, and its description.
 
     ``data`` is the content of the file, ``where`` what messages call it.
 
@@ -97,25 +97,25 @@ def restored(data: bytes, where: str) -> tuple[Learner[Any], Description]:
         tensors = safetensors.torch.load(data)
     except (SafetensorError, KeyError) as failure:  # KeyError: of a type that torch does not have
         raise BadData(
-            f"{where} is not a whole safetensors file: {one_line(str(failure))}."
+            f"{where} is not a complete safetensors file: {one_line(str(failure))}."
         ) from None
     description = _description(data, where)
     learner = _built(description, where, len(data))
-    own = learner.state_dict()
+    state = learner.state_dict()
     # An extra state, such as what a program saved, may have any length.
-    own |= {n: t for n, t in tensors.items() if n in own and n.endswith("_extra_state")}
-    if found := differences(tensors, own, sorted(tensors.keys() - own.keys())):
+    state |= {n: t for n, t in tensors.items() if n in state and n.endswith("_extra_state")}
+    if problems := differences(tensors, state, sorted(tensors.keys() - state.keys())):
         raise BadData(
             f"{where} does not hold the weights of the learner that it describes: "
-            f"{one_line('; '.join(found))}. The learner's code has changed since, or the file was "
-            "altered."
+            f"{one_line('; '.join(problems))}. The learner's code has changed since, or the file "
+            "was altered."
         )
     learner.load_state_dict(tensors)
     return learner.eval(), description
 
 
 def description_of(path: str) -> Description | None:
-    """What a snapshot says about itself, from its header; None of any other file."""
+    """Read from its header what a snapshot says about itself; None of any other file."""
     try:
         with safe_open(path, "pt") as file:
             text = (file.metadata() or {}).get(KEY)
@@ -137,7 +137,7 @@ def _description(data: bytes, where: str) -> Description:
         return Description.model_validate_json(text)
     except ValidationError as failure:
         raise BadData(
-            f"{where} describes its learner in a way that fsl-sweep {VERSION} does not know "
+            f"{where} describes its learner in a way that fsl-sweep {VERSION} does not understand "
             f"({_first(failure)}): it was altered, or another version wrote it."
         ) from None
 
@@ -161,7 +161,7 @@ def _built(description: Description, where: str, size: int) -> Learner[Any]:
 
 @contextmanager
 def _parameters_within(most: int) -> Iterator[None]:
-    """Raises ValueError in modules that are built, before they fill so many bytes of parameters.
+    """Raise ValueError in modules that are built, before they fill so many bytes of parameters.
 
     Otherwise a file of a thousand bytes could ask for a network that no memory holds.
     """

@@ -36,7 +36,7 @@ class Info(Generic[T]):
     description: str
 
     def load(self) -> "Info[T]":
-        """The entry itself."""
+        """Return the entry itself."""
         return self
 
 
@@ -50,7 +50,7 @@ class Ours:
     description: str
 
     def load(self) -> Info[Any]:
-        """The entry with its class."""
+        """Import the class; return the entry with it."""
         module, _, name = self.place.partition(":")
         return Info(self.name, getattr(import_module(module), name), self.paper, self.description)
 
@@ -74,11 +74,11 @@ class Family(Generic[T]):
 
     @property
     def name(self) -> str:
-        """The whole family in a list."""
+        """Name the family in a list."""
         return f"{self.prefix}:<{self.parameter}>"
 
     def find(self, member: str) -> Info[T]:
-        """The entry of one member."""
+        """Return the entry of one member."""
         name = f"{self.prefix}:{member}"
         return Info(name, self.member(member), self.paper, self.description)
 
@@ -119,11 +119,11 @@ class Catalogue(Generic[T]):
 
     @property
     def own(self) -> tuple[Info[T], ...]:
-        """Our own entries, without members of families."""
+        """Return our own entries, without members of families."""
         return tuple(entry.load() for entry in self._own.values())
 
     def find(self, name: str) -> Info[T]:
-        """The entry called ``name``.
+        """Return the entry called ``name``.
 
         Raises:
             UnknownName: there is none.
@@ -142,7 +142,7 @@ class Catalogue(Generic[T]):
         raise UnknownName(self.kind, name, meant)
 
     def names(self) -> list[str]:
-        """Every name, sorted, without members of families."""
+        """Return every name, sorted, without members of families."""
         return sorted({*self._own, *(point.name for point in installed(self.group))})
 
     def provenance(self, name: str) -> dict[str, str]:
@@ -155,7 +155,7 @@ class Catalogue(Generic[T]):
         raise UnknownName(self.kind, name, self.names())
 
     def listings(self, check: bool = False) -> Iterator[Listing]:
-        """One for each entry; with ``check``, plug-ins are loaded, and failures reported."""
+        """Yield one for each entry; with ``check``, plug-ins are loaded, and failures reported."""
         for ours in (*self._own.values(), *self._families.values()):
             yield Listing(self.kind, ours.name, "fsl-sweep", "", ours.description)
         for point in installed(self.group):
@@ -168,7 +168,7 @@ class Catalogue(Generic[T]):
             yield Listing(self.kind, point.name, *_distribution(point), description, error)
 
     def is_plugin(self, name: str) -> bool:
-        """Whether the entry of that name, or the member of a family, is a third party's."""
+        """Return whether the entry of that name, or the member of a family, is a third party's."""
         return bool(self._plugins(name.rpartition(":")[2]))
 
     @contextmanager
@@ -226,27 +226,27 @@ class Catalogue(Generic[T]):
 
 
 def package(module: str) -> str:
-    """The outermost package of a module's name."""
+    """Return the outermost package of a module's name."""
     return module.partition(".")[0]
 
 
 def raised_at(failure: Exception, module: str) -> str:
-    """File and line of the innermost call in a module's package; empty if there is none."""
-    found = ""
+    """Return file and line of the innermost call in a module's package; empty if there is none."""
+    place = ""
     for frame, line in traceback.walk_tb(failure.__traceback__):
         if package(frame.f_globals.get("__name__") or "") == package(module):
-            found = f"{frame.f_code.co_filename}, line {line}"
-    return found
+            place = f"{frame.f_code.co_filename}, line {line}"
+    return place
 
 
 def installed(group: str) -> tuple[EntryPoint, ...]:
-    """Third parties' entry points of a group, sorted by name."""
+    """Return third parties' entry points of a group, sorted by name."""
     return _in_group(group, tuple(sys.path))
 
 
 @cache
 def _in_group(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:  # noqa: ARG001
-    """Scanned once for each ``sys.path``: a scan opens a file of every installed distribution."""
+    """Scan once for each ``sys.path``: a scan opens a file of every installed distribution."""
     points = entry_points(group=group)
     return tuple(sorted(points, key=lambda point: (point.name, point.value)))
 

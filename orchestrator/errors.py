@@ -155,17 +155,17 @@ class TrialFailure(FslSweepError):
 
 
 def is_of_machine(failure: OSError) -> bool:
-    """Whether the machine failed (a full disk), rather than permissions or names being wrong."""
+    """Return whether the machine failed (a full disk), not permissions or names."""
     return failure.errno in _OF_THE_MACHINE
 
 
 def folder_error(failure: OSError, message: str) -> RunFolderError | MachineFailure:
-    """The error for a folder that cannot be used: the user's mistake, or the machine's failure."""
+    """Return the error for a folder that cannot be used: the user's mistake, or the machine's."""
     return (MachineFailure if is_of_machine(failure) else RunFolderError)(message)
 
 
 def in_one_line(failure: BaseException, text: str | None = None) -> str:
-    """``TYPE: message`` of what other code raised, without control characters, and not too long.
+    """Say ``TYPE: message`` of what other code raised, without control characters, and short.
 
     ``text`` stands in place of its message.
     """
@@ -176,7 +176,7 @@ def in_one_line(failure: BaseException, text: str | None = None) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str], guarded: Iterable[str] = ()) -> str:
-    """``did you mean 'x'?`` for the nearest known name, else the list of known names.
+    """Say ``did you mean 'x'?`` of the nearest known name, else list the known names.
 
     Args:
         name: what was typed, in any case.
@@ -184,10 +184,10 @@ def did_you_mean(name: str, known: Iterable[str], guarded: Iterable[str] = ()) -
         guarded: those that are suggested only for a near-identical spelling.
     """
     names, apart = sorted(known), set(guarded)
-    for member in (one for one in names if one.endswith(f":{name}")):
+    for member in filter(lambda member: member.endswith(f":{name}"), names):
         return f"did you mean '{member}'?"  # torchvision:resnet18
     for is_apart, cutoff in ((True, 0.82), (False, 0.5)):
-        lower = {one.lower(): one for one in names if (one in apart) == is_apart}
+        lower = {member.lower(): member for member in names if (member in apart) == is_apart}
         if near := get_close_matches(name.lower(), lower, n=1, cutoff=cutoff):
             return f"did you mean '{lower[near[0]]}'?"
     more = f", ... ({len(names):,} in all)" if len(names) > _LISTED else ""

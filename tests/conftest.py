@@ -12,7 +12,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 gc.set_threshold(10_000)
 
 # Test modules share helpers (`made`): their folders are importable, without becoming packages.
-for folder in (".", "orchestrator"):
+for folder in (".", "learners", "orchestrator"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 

@@ -91,24 +91,24 @@ class AbstractCifar100(AbstractBenchmark[Any]):
 
     @abstractmethod
     def classes(self, options: Any) -> Mapping[str, Sequence[str]]:
-        """The names of the base, val and novel classes."""
+        """Return the names of the base, val and novel classes."""
 
-    def given(self, root: Path | None) -> Path:
-        """The archive or folder that is found under ``root``."""
-        return find_source(super().given(root))
+    def source_path(self, root: Path | None) -> Path:
+        """Find the archive or folder under ``root``."""
+        return find_source(super().source_path(root))
 
     def prepare(
         self, options: Any, root: Path | None, writer: StoreWriter, progress: Progress
     ) -> None:
-        """Class by class, and within a class by file name, so that every form gives one pool."""
-        with open_images(self.given(root)) as classes:
+        """Write class by class, and within a class by file name: every form gives one pool."""
+        with open_images(self.source_path(root)) as classes:
             pool = writer.pool((3, options.image_size, options.image_size))
             parts = [(label, loads, call) for label, loads in enumerate(classes.values())]
             append_images(pool, parts, options.image_size, progress)
             pool.describe(list(SUPERCLASS_OF), list(SUPERCLASS_OF.values()))
 
     def assemble(self, options: Any, pools: Mapping[str, ImagePool]) -> Benchmark:
-        """The classes of each split; base examples by the held-out share."""
+        """Split classes by the published lists, base examples by the held-out share."""
         pool = pools["main"]
         split = {
             name: np.flatnonzero(np.isin(pool.class_names, classes))
@@ -117,7 +117,7 @@ class AbstractCifar100(AbstractBenchmark[Any]):
         return class_benchmark(self.name, pool, split, options.held_out, options.seed)
 
     def expected(self, options: Any) -> Mapping[str, int]:
-        """The published counts."""
+        """Return the published counts."""
         return {split: len(names) for split, names in self.classes(options).items()}
 
 
@@ -133,7 +133,7 @@ class CifarFs(AbstractCifar100):
     name = "cifar-fs"
 
     def classes(self, options: Cifar100Options) -> Mapping[str, Sequence[str]]:
-        """The published lists."""
+        """Return the published lists."""
         return read_facts("cifar_fs.json")["classes"]
 
 
@@ -149,7 +149,7 @@ class Fc100(AbstractCifar100):
     name = "fc100"
 
     def classes(self, options: Cifar100Options) -> Mapping[str, Sequence[str]]:
-        """The classes of the published superclasses."""
+        """Return the classes of the published superclasses."""
         lists = read_facts("fc100.json")["superclasses"]
         return {split: _within(groups) for split, groups in lists.items()}
 
@@ -178,7 +178,7 @@ class Cifar100Metadl(AbstractCifar100):
     Options = Cifar100MetadlOptions
 
     def classes(self, options: Cifar100MetadlOptions) -> Mapping[str, Sequence[str]]:
-        """Novel classes are fixed; val is drawn, whole superclasses at a time."""
+        """Draw val, whole superclasses at a time; novel classes are fixed."""
         novel = read_facts("fc100.json")["superclasses"]["novel"]
         others = sorted(set(SUPERCLASS_OF.values()) - set(novel))
         named_generator(options.seed, "metadl").shuffle(others)
@@ -187,18 +187,23 @@ class Cifar100Metadl(AbstractCifar100):
 
 
 def _within(superclasses: Sequence[str]) -> list[str]:
-    """The classes of some superclasses, alphabetically."""
+    """Return the classes of some superclasses, alphabetically."""
     return [name for name, group in SUPERCLASS_OF.items() if group in superclasses]
 
 
 def find_source(root: Path) -> Path:
-    """The archive or folder under ``root`` that holds the images. Raises MissingData, BadData."""
+    """Find what holds the images: an archive or folder under ``root``.
+
+    Raises:
+        MissingData: none is there.
+        BadData: several archives are.
+    """
     if root.is_file():
         return root
     places = [root, root / "cifar100", root / "cifar-100", root / "CIFAR100"]
     for place in places:
-        if found := _in_place(place):
-            return found
+        if source := _in_place(place):
+            return source
     raise MissingData(
         f"CIFAR-100 is in none of {', '.join(map(str, places))}: neither {ARCHIVE}, nor a folder "
         f"{FOLDER}, nor one archive whose name begins with cifar, nor class folders. "
@@ -208,7 +213,7 @@ def find_source(root: Path) -> Path:
 
 @contextmanager
 def open_images(source: Path) -> Iterator[ImagesByClass]:
-    """The images of all 100 classes, in alphabetical order."""
+    """Open the images of all 100 classes, in alphabetical order."""
     with open_tree(source, _BOUNDS) as tree:
         files = {
             path: m for m in tree.members if (path := m.path.removeprefix(f"{FOLDER}/")) in _PARTS
@@ -244,21 +249,21 @@ def _in_place(place: Path) -> Path | None:
 
 
 def _spelling(name: str) -> str:
-    """``Sweet pepper`` is ``sweet_pepper``; a plural or another word is another name."""
+    """Spell ``Sweet pepper`` as ``sweet_pepper``; a plural or another word is another name."""
     return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
 def _python_files(tree: FileTree, files: Mapping[str, Member]) -> ImagesByClass:
-    """From the official files, which are read only if their checksums are right."""
+    """Read the official files, if their checksums are right."""
     rows, pixels = [], []
     for part, name in enumerate(_PARTS):
         if name not in files:
             raise MissingData(f"{tree.where} has no file {name}. Get {DOWNLOAD}.")
         where, content = tree.where / files[name].path, tree.read(files[name])
-        found, official = hashlib.md5(content, usedforsecurity=False).hexdigest(), CHECKSUMS[name]
-        if found != official:
+        digest, official = hashlib.md5(content, usedforsecurity=False).hexdigest(), CHECKSUMS[name]
+        if digest != official:
             raise BadData(
-                f"{where} is not the official file: its MD5 is {found} instead of {official}. "
+                f"{where} is not the official file: its MD5 is {digest} instead of {official}. "
                 "Download it again. Images that were changed on purpose go into class folders."
             )
         loaded = load_dict(content, str(where))
@@ -280,20 +285,20 @@ def _pixels(images: np.ndarray, row: int) -> Image.Image:
 
 
 def _class_folders(tree: FileTree) -> ImagesByClass:
-    found: dict[str, list[Member]] = {name: [] for name in SUPERCLASS_OF}
+    classes: dict[str, list[Member]] = {name: [] for name in SUPERCLASS_OF}
     for member in tree.members:
         path = tree.where / member.path
         name = _spelling(path.parent.name)
-        if name not in found:
+        if name not in classes:
             raise BadData(
-                f"{path} is not in a folder of a CIFAR-100 class; {did_you_mean(name, found)}. "
-                "Give a folder or archive that holds only class folders, perhaps within train/ and "
-                "test/ or within folders of the superclasses."
+                f"{path} is not in a folder of a CIFAR-100 class. Only class folders are read, "
+                "perhaps within train/ and test/ or within folders of the superclasses; "
+                f"{did_you_mean(name, classes)}"
             )
-        found[name].append(member)
+        classes[name].append(member)
     return {
         name: [partial(read_image, tree, m, "rgb") for m in sorted(members, key=_file_name)]
-        for name, members in found.items()
+        for name, members in classes.items()
     }
 
 

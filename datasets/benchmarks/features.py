@@ -31,7 +31,7 @@ Arrays = Mapping[str, np.ndarray]
 
 
 def read_features(path: Path) -> Arrays:
-    """All arrays of a file by name, in memory."""
+    """Read all arrays of a file into memory, by name."""
     try:
         if path.suffix == _SAFETENSORS:
             from safetensors.numpy import load_file
@@ -52,7 +52,7 @@ def read_features(path: Path) -> Arrays:
 
 
 def file_signature(path: Path) -> str:
-    """Hex digest of the arrays' names, sizes and checksums; not of dates or places."""
+    """Digest the arrays' names, sizes and checksums, not dates or places; hex."""
     try:
         if path.suffix == _SAFETENSORS:
             with path.open("rb") as file:
@@ -63,7 +63,7 @@ def file_signature(path: Path) -> str:
 
 
 def _check_members(path: Path) -> str:
-    """Hex digest of an ``.npz``'s directory, which is checked before anything is expanded."""
+    """Check and digest an ``.npz``'s directory, before anything is expanded; hex."""
     zipfile.ZipFile(path).close()  # no other archive holds features
     with open_tree(path, Bounds(member_bytes=_MOST_BYTES, total_bytes=_MOST_BYTES)) as tree:
         for member in tree.members:
@@ -107,14 +107,14 @@ class Features(AbstractBenchmark[SplitOptions]):
     holds_features = True
 
     def signature(self, options: SplitOptions, root: Path | None) -> str:
-        """Of the arrays' names, sizes and checksums."""
-        return file_signature(self.given(root))
+        """Digest the arrays' names, sizes and checksums."""
+        return file_signature(self.source_path(root))
 
     def prepare(
         self, options: SplitOptions, root: Path | None, writer: StoreWriter, progress: Progress
     ) -> None:
-        """Every row in the file's order, as float32."""
-        where = self.given(root)
+        """Write every row in the file's order, as float32."""
+        where = self.source_path(root)
         file = read_features(where)
         _check_arrays(where, file)
         values, labels = np.unique(_text(file["labels"]), return_inverse=True)
@@ -135,14 +135,14 @@ class Features(AbstractBenchmark[SplitOptions]):
         pool.describe(names, superclasses, **(marks(split) if split else {}))
 
     def assemble(self, options: SplitOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
-        """Classes by the given lists, by the file's own split, or drawn."""
+        """Split classes by lists, else by the file's own split, else draw."""
         pool = pools["main"]
-        given = None if pool.attributes is None else marked(pool)
-        return split_benchmark(self.name, pool, options, given)
+        published = None if pool.attributes is None else marked(pool)
+        return split_benchmark(self.name, pool, options, published)
 
-    def given(self, root: Path | None) -> Path:
-        """The file's place; BadData if it is a folder."""
-        path = super().given(root)
+    def source_path(self, root: Path | None) -> Path:
+        """Return the file's path. Raises BadData if it is a folder."""
+        path = super().source_path(root)
         if path.is_dir():
             raise BadData(f"{path} is a folder; features are prepared from one file: give that.")
         return path
@@ -152,8 +152,8 @@ def _check_arrays(where: Path, arrays: Arrays) -> None:
     unknown = [name for name in arrays if name not in _KNOWN]
     if unknown or not all(name in arrays for name in _NEEDED):
         raise BadData(
-            f"{where} has the arrays {', '.join(arrays) or '(none)'}; needed are features [N, d] "
-            "and labels [N], and allowed besides names, superclasses [N] and split [N]."
+            f"{where} has the arrays {', '.join(arrays) or '(none)'}; it needs features [N, d] and "
+            "labels [N], and may have names, superclasses [N] and split [N]."
         )
     features = arrays["features"]
     if features.dtype.kind != "f" or len(features.shape) != 2 or 0 in features.shape:
@@ -172,16 +172,16 @@ def _check_arrays(where: Path, arrays: Arrays) -> None:
 
 
 def _names(where: Path, file: Arrays, values: list[Any]) -> tuple[str, ...]:
-    """A name for each label that occurs, in the order of the labels."""
+    """Return a name for each label that occurs, in the order of the labels."""
     names = tuple(map(str, values))
     if "names" in file:
         if isinstance(values[0], str):
-            raise BadData(f"{where} names classes twice: its labels are strings already.")
+            raise BadData(f"{where} names its classes twice: in labels and in names.")
         names = tuple(_text(file["names"]).tolist())
         if values != list(range(len(names))):
             raise BadData(
-                f"{where} names {len(names)} classes, but labels are not all the numbers from "
-                f"0 to {len(names) - 1}."
+                f"{where} has {len(names)} names, but its labels are not all the numbers from 0 to "
+                f"{len(names) - 1}."
             )
     # Two spellings of one accented name look the same to a reader.
     spelled = Counter(unicodedata.normalize("NFC", name) for name in names)
@@ -194,7 +194,7 @@ def _names(where: Path, file: Arrays, values: list[Any]) -> tuple[str, ...]:
 def _of_classes(
     where: Path, file: Arrays, array: str, labels: np.ndarray, names: tuple[str, ...]
 ) -> tuple[str, ...] | None:
-    """The word of each class, from an array that has one for each row."""
+    """Return the word of each class, from an array that has one for each row."""
     if array not in file:
         return None
     words, codes = np.unique(_text(file[array]), return_inverse=True)
@@ -209,12 +209,12 @@ def _of_classes(
 
 
 def _text(column: np.ndarray) -> np.ndarray:
-    """An array ``[N]`` of integers or strings, bytes decoded."""
+    """Decode bytes in an array ``[N]`` of integers or strings."""
     return np.char.decode(column, "utf-8", "replace") if column.dtype.kind == "S" else column
 
 
 def _as_images(where: Path, features: np.ndarray, rows: slice) -> np.ndarray:
-    """Some rows as float32 ``[M, d, 1, 1]``; all finite."""
+    """Return some rows as float32 ``[M, d, 1, 1]``, all finite."""
     with np.errstate(over="ignore"):
         block = features[rows].astype(np.float32)
     finite = np.isfinite(block).all(axis=1)

@@ -36,10 +36,12 @@ _PLACES = ("all_data", "data/all_data", "femnist/data/all_data")
 def read_users(
     tree: FileTree, members: Sequence[Member]
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """LEAF's id of each person, their images ``[n, 1, 28, 28]``, paper 255, and labels ``[n]``.
+    """Read each person's LEAF id, images ``[n, 1, 28, 28]``, paper 255, and labels ``[n]``.
 
-    In the order of the files; twice if train and test files share the person. Raises BadData if a
-    file is not what LEAF writes or repeats a person.
+    In the order of the files; twice if train and test files share the person.
+
+    Raises:
+        BadData: a file is not what LEAF writes, or repeats a person.
     """
     seen: dict[tuple[PurePosixPath, str], str] = {}
     for member in members:
@@ -53,16 +55,18 @@ def read_users(
         for name, drawings in users:
             key = (PurePosixPath(member.path).parent, name)
             if key in seen:
-                raise BadData(f"{where} has user '{name}', as {seen[key]} has.")
+                raise BadData(f"{where} repeats user '{name}' of {seen[key]}.")
             seen[key] = where
             yield name, *_drawings(drawings, f"{where}: user '{name}'")
 
 
 @contextmanager
 def open_leaf(root: Path) -> Iterator[tuple[FileTree, list[Member]]]:
-    """LEAF's ``all_data``, or its ``train`` and ``test``, under a folder or in an archive.
+    """Open LEAF's ``all_data``, or its ``train`` and ``test``, under a folder or in an archive.
 
-    Raises MissingData if there are no such files, and as `open_tree`.
+    Raises:
+        MissingData: there are no such files.
+        As `open_tree`.
     """
     with open_tree(_place(root), Bounds(member_bytes=2**30)) as tree:
         members = [member for member in tree.members if member.path.endswith(".json")]
@@ -71,17 +75,17 @@ def open_leaf(root: Path) -> Iterator[tuple[FileTree, list[Member]]]:
         halves = {folder for folder in folders if folder.name in ("train", "test")}
         chosen = whole or (halves if len(halves) == 2 else folders)
         if len(chosen) != (2 if chosen is halves else 1):
-            found = f"JSON files in {', '.join(sorted(map(str, folders)))}" if folders else "none"
+            listed = f"JSON files in {', '.join(sorted(map(str, folders)))}" if folders else "none"
             raise MissingData(
                 f"{tree.where} must have LEAF's JSON files: a folder all_data with all_data_0.json "
-                f"and so on, or folders train and test; there are {found}."
+                f"and so on, or folders train and test; there are {listed}."
             )
         taken = [m for m in members if PurePosixPath(m.path).parent in chosen]
         yield tree, sorted(taken, key=_in_order)
 
 
 def _place(root: Path) -> Path:
-    """The folder or archive to read: beside all_data LEAF leaves 800,000 image files."""
+    """Find the folder or archive to read: beside all_data LEAF leaves 800,000 image files."""
     if not root.is_dir():
         return root
     for place in _PLACES:
@@ -95,7 +99,7 @@ def _place(root: Path) -> Path:
 
 
 def _in_order(member: Member) -> tuple[str, list[int], str]:
-    """Sorts ``all_data_2.json`` before ``all_data_10.json``, and ``test`` before ``train``."""
+    """Sort ``all_data_2.json`` before ``all_data_10.json``, and ``test`` before ``train``."""
     path = PurePosixPath(member.path)
     return str(path.parent), [int(number) for number in re.findall(r"\d+", path.name)], path.name
 
@@ -157,18 +161,18 @@ class Femnist(AbstractBenchmark[FemnistOptions]):
     )
 
     def signature(self, options: FemnistOptions, root: Path | None) -> str:
-        """Of the JSON files."""
-        with open_leaf(self.given(root)) as (_, members):
+        """Digest the JSON files' names, sizes and stamps."""
+        with open_leaf(self.source_path(root)) as (_, members):
             return canonical_digest([[m.path, m.size, m.stamp] for m in members])
 
     def prepare(
         self, options: FemnistOptions, root: Path | None, writer: StoreWriter, progress: Progress
     ) -> None:
-        """Writer by writer, numbered in the order of the files."""
+        """Write writer by writer, numbered in the order of the files."""
         pool = writer.pool((1, SIDE, SIDE))
         numbers: dict[str, int] = {}
         done = 0
-        with open_leaf(self.given(root)) as (tree, members):
+        with open_leaf(self.source_path(root)) as (tree, members):
             for user, images, labels in read_users(tree, members):
                 number = numbers.setdefault(user, len(numbers))
                 pool.append(images, labels, np.full(len(labels), number))
@@ -182,11 +186,11 @@ class Femnist(AbstractBenchmark[FemnistOptions]):
         )
 
     def assemble(self, options: FemnistOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
-        """Writers drawn into training, validation and novel ones."""
+        """Draw writers into training, validation and novel ones."""
         return writer_benchmark(
             self.name, pools["main"], options.held_out, options.seed, options.base
         )
 
     def unit(self, options: FemnistOptions) -> str:
-        """Writers."""
+        """Return the unit ``writers``."""
         return "writers"

@@ -18,6 +18,7 @@ from fsl_sweep.datasets.source import AbstractBenchmark, Progress, append_images
 from fsl_sweep.datasets.splits.drawn import SplitOptions, split_benchmark
 from fsl_sweep.datasets.store.writing import StoreWriter
 from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.text.printed import counted
 
 _SUFFIXES = frozenset(
     {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm"}
@@ -48,8 +49,8 @@ class ImageFolder(AbstractBenchmark[ImageFolderOptions]):
         writer: StoreWriter,
         progress: Progress,
     ) -> None:
-        """Centre squares, scaled with antialiasing, class by class."""
-        with open_tree(self.given(root)) as tree:
+        """Write centre squares, scaled with antialiasing, class by class."""
+        with open_tree(self.source_path(root)) as tree:
             classes = read_class_tree(tree)
             channels = 3 if options.colour == "rgb" else 1
             pool = writer.pool((channels, options.image_size, options.image_size))
@@ -60,12 +61,12 @@ class ImageFolder(AbstractBenchmark[ImageFolderOptions]):
             pool.describe(names, superclasses if any(superclasses) else None)
 
     def assemble(self, options: ImageFolderOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
-        """Classes by the given lists, or drawn."""
+        """Split classes by lists, or draw."""
         return split_benchmark(self.name, pools["main"], options)
 
 
 def read_class_tree(tree: FileTree) -> dict[tuple[str, str], list[Member]]:
-    """The images of each class, by superclass (empty without superclasses) and name, sorted.
+    """List the images of each class, by superclass (empty without any) and name, sorted.
 
     A folder around everything, as many zips have, is ignored.
 
@@ -75,7 +76,7 @@ def read_class_tree(tree: FileTree) -> dict[tuple[str, str], list[Member]]:
     """
     others = [m.path for m in tree.members if PurePosixPath(m.path).suffix.lower() not in _SUFFIXES]
     if others:
-        more = f" (and {len(others) - 1} more files)" if len(others) > 1 else ""
+        more = f" (and {counted(len(others) - 1, 'more file')})" if len(others) > 1 else ""
         raise BadData(
             f"{tree.where / others[0]}{more} is not an image; remove it, or give the folder that "
             "holds only class folders."
@@ -103,7 +104,7 @@ def _names(folder: str, depth: int) -> tuple[str, str]:
 
 
 def _check_folders(tree: FileTree, filled: Collection[str]) -> None:
-    """No class is empty, and no two have one name."""
+    """Check that no class is empty, and no two have one name."""
     used = {str(parent) for folder in filled for parent in PurePosixPath(folder, "x").parents}
     for folder in tree.folders:
         if folder not in used:

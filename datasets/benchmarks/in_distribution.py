@@ -11,6 +11,7 @@ from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.source import AbstractBenchmark
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.text.printed import counted
 
 PREFIX = "in-distribution"
 SHARE = 0.1
@@ -20,7 +21,7 @@ _NOTE = "An in-distribution benchmark measures on {} of each base class: ask for
 
 
 def in_distribution(benchmark: Benchmark, seed: int, fresh: bool = False) -> Benchmark:
-    """Only the base classes of a benchmark, tested on further examples of them.
+    """Keep only the base classes of a benchmark, tested on further examples of them.
 
     "Two Sides of Meta-Learning Evaluation", appendix D.2, table 4 (IC), has two such splits. For
     the rank correlation of figure 2(b) all images of the base classes, those of ``train`` and of
@@ -64,7 +65,7 @@ def in_distribution(benchmark: Benchmark, seed: int, fresh: bool = False) -> Ben
 
 
 def in_distribution_of(source: type[AbstractBenchmark[Any]]) -> type[AbstractBenchmark[Any]]:
-    """The in-distribution form of a benchmark: the same files, prepared once for both."""
+    """Make the in-distribution form of a benchmark: the same files, prepared once for both."""
     inner, options_of = source(), source.Options
     extended = create_model(
         options_of.__name__,
@@ -96,19 +97,21 @@ def in_distribution_of(source: type[AbstractBenchmark[Any]]) -> type[AbstractBen
 def _shares(
     pool: ImagePool, classes: np.ndarray, examples: np.ndarray, seed: int, halves: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pool indices to train on (with ``halves`` none), to validate on and to test on, int64."""
+    """Draw pool indices to train on (none with ``halves``), to validate and to test on, int64."""
     parts: list[list[np.ndarray]] = []
     labels, needed = pool.labels[examples], 2 if halves else 3
     for label in classes:
-        own, name = examples[labels == label], pool.class_names[label]
-        if len(own) < needed:
+        of_class, name = examples[labels == label], pool.class_names[label]
+        count = len(of_class)
+        if count < needed:
+            kind = "held-out example" if halves else "example"
             raise BadData(
-                f"Class '{name}' has {len(own)} {'held-out ' * halves}example(s); {needed} are "
-                f"needed to {'' if halves else 'train, '}validate and test on different ones."
+                f"Class '{name}' has {counted(count, kind)}; {needed} are needed to "
+                f"{'' if halves else 'train, '}validate and test on different ones."
             )
-        shuffled = named_generator(seed, PREFIX, pool.origins[label]).permutation(own)
-        size = len(own) // 2 if halves else max(1, round(SHARE * len(own)))
-        cuts = [0, size] if halves else [len(own) - 2 * size, len(own) - size]
+        shuffled = named_generator(seed, PREFIX, pool.origins[label]).permutation(of_class)
+        size = count // 2 if halves else max(1, round(SHARE * count))
+        cuts = [0, size] if halves else [count - 2 * size, count - size]
         parts.append(np.split(shuffled, cuts))
     train, validation, test = map(np.concatenate, zip(*parts, strict=True))
     return train, validation, test

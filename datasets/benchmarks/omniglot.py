@@ -25,6 +25,7 @@ from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress
 from fsl_sweep.datasets.splits.drawn import class_benchmark, draw_partition, read_facts
 from fsl_sweep.datasets.store.writing import StoreWriter
 from fsl_sweep.orchestrator.errors import BadData, MissingData
+from fsl_sweep.orchestrator.text.printed import counted
 
 SplitRule = Literal["alphabets", "vinyals", "metadl"]
 
@@ -34,19 +35,19 @@ _ROTATION = "@"
 
 
 def rotated_name(name: str, quarter_turns: int) -> str:
-    """``Greek/character01`` turned twice is ``Greek/character01@180``."""
+    """Name a turned character: ``Greek/character01``, turned twice, ``Greek/character01@180``."""
     return f"{name}{_ROTATION}{90 * quarter_turns}" if quarter_turns else name
 
 
 def upright_name(name: str) -> str:
-    """The inverse: the character of a class, whichever way it is turned."""
+    """Return the character of a class, whichever way it is turned."""
     return name.partition(_ROTATION)[0]
 
 
 def partition(
     rule: SplitRule, class_names: Sequence[str], parts: Sequence[str], seed: int
 ) -> dict[str, np.ndarray]:
-    """Class labels of base, val and novel.
+    """Return the class labels of base, val and novel.
 
     * ``alphabets``: all 50 alphabets, drawn by ``seed`` into 30, 8 and 12.
     * ``vinyals``: the lists of "Matching Networks for One Shot Learning" (Vinyals et al., 2016) as
@@ -119,17 +120,17 @@ class Omniglot(AbstractBenchmark[OmniglotOptions]):
     pooled = frozenset({"image_size", "rotations"})
 
     def signature(self, options: OmniglotOptions, root: Path | None) -> str:
-        """Of both parts."""
+        """Digest both parts."""
         with ExitStack() as stack:
-            trees = _open_parts(self.given(root), stack)
+            trees = _open_parts(self.source_path(root), stack)
             return canonical_digest({part: tree.signature() for part, tree in trees.items()})
 
     def prepare(
         self, options: OmniglotOptions, root: Path | None, writer: StoreWriter, progress: Progress
     ) -> None:
-        """Strokes bright on black, scaled with antialiasing, character by character."""
+        """Write strokes bright on black, scaled with antialiasing, character by character."""
         with ExitStack() as stack:
-            characters = _characters(_open_parts(self.given(root), stack))
+            characters = _characters(_open_parts(self.source_path(root), stack))
             pool = writer.pool((1, options.image_size, options.image_size))
             turns = 4 if options.rotations else 1
             drawers = np.tile(np.arange(1, DRAWERS + 1), turns)
@@ -151,7 +152,7 @@ class Omniglot(AbstractBenchmark[OmniglotOptions]):
             )
 
     def assemble(self, options: OmniglotOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
-        """Classes by the chosen split; base examples by the held-out share, with their turns."""
+        """Split classes as chosen, base examples by the held-out share, with their turns."""
         pool = pools["main"]
         parts = [tuple(PARTS)[row.argmax()] for row in np.asarray(pool.attributes)]
         split = partition(options.split, pool.class_names, parts, options.seed)
@@ -159,7 +160,7 @@ class Omniglot(AbstractBenchmark[OmniglotOptions]):
         return class_benchmark(self.name, pool, split, options.held_out, options.seed)
 
     def expected(self, options: OmniglotOptions) -> Mapping[str, int]:
-        """The published counts; a split by alphabet has counts that depend on its seed."""
+        """Return the published counts; those of a split by alphabet depend on its seed."""
         times = 4 if options.rotations else 1
         if options.split == "vinyals":
             return {"base": 1028 * times, "val": 172 * times, "novel": 423 * times}
@@ -169,22 +170,22 @@ class Omniglot(AbstractBenchmark[OmniglotOptions]):
 
 
 def _open_parts(root: Path, stack: ExitStack) -> dict[str, FileTree]:
-    """Both official parts, from the usual places; zips before folders, for their CRCs."""
+    """Open both official parts, from the usual places; zips before folders, for their CRCs."""
     start = root if root.is_dir() else root.parent
     places = [start, start / "omniglot", start / "omniglot-py", start / "python"]
     for place in places:
-        found = {
+        paths = {
             part: path
             for part in PARTS
             for path in (place / part, place / f"{part}.zip")
             if path.exists()
         }
-        if len(found) == len(PARTS):
-            return {part: stack.enter_context(open_tree(path)) for part, path in found.items()}
-        if found:
-            lacking = next(part for part in PARTS if part not in found)
+        if len(paths) == len(PARTS):
+            return {part: stack.enter_context(open_tree(path)) for part, path in paths.items()}
+        if paths:
+            lacking = next(part for part in PARTS if part not in paths)
             raise MissingData(
-                f"{place} has {found.popitem()[1].name} but neither {lacking}.zip nor a folder "
+                f"{place} has {paths.popitem()[1].name} but neither {lacking}.zip nor a folder "
                 f"{lacking}. Get {Omniglot.download}."
             )
     looked = ", ".join(map(str, places))
@@ -195,10 +196,10 @@ def _open_parts(root: Path, stack: ExitStack) -> dict[str, FileTree]:
 
 
 def _characters(trees: Mapping[str, FileTree]) -> dict[str, tuple[str, FileTree, list[Member]]]:
-    """Each character's part and drawings, by the person who drew them; checked to be complete."""
+    """List each character's part and drawings, by drawer, and check that none is missing."""
     characters: dict[str, tuple[str, FileTree, list[Member]]] = {}
     for part, tree in trees.items():
-        found: dict[str, list[tuple[int, Member]]] = {}
+        drawings: dict[str, list[tuple[int, Member]]] = {}
         for member in tree.members:
             # A zip repeats the part's name around everything.
             match = _FILE.fullmatch(member.path.removeprefix(f"{part}/"))
@@ -207,18 +208,18 @@ def _characters(trees: Mapping[str, FileTree]) -> dict[str, tuple[str, FileTree,
                     f"{tree.where} has a file {member.path}, which is not Alphabet/characterNN/"
                     "IIII_DD.png. Take the official images, without other files."
                 )
-            found.setdefault(match["character"], []).append((int(match["drawer"]), member))
-        if len(found) != PARTS[part]:
+            drawings.setdefault(match["character"], []).append((int(match["drawer"]), member))
+        if len(drawings) != PARTS[part]:
             raise BadData(
-                f"{tree.where} has {len(found)} characters; the official part has {PARTS[part]}. "
-                "Download or extract it again."
+                f"{tree.where} has {counted(len(drawings), 'character')}; the official part has "
+                f"{PARTS[part]}. Download or extract it again."
             )
-        for name, drawn in found.items():
+        for name, drawn in drawings.items():
             drawn.sort(key=lambda drawing: drawing[0])
             if [drawer for drawer, _ in drawn] != list(range(1, DRAWERS + 1)):
                 raise BadData(
-                    f"{tree.where} has {len(drawn)} drawings of {name}; one by each of {DRAWERS} "
-                    "people is expected. Download or extract it again."
+                    f"{tree.where} has {counted(len(drawn), 'drawing')} of {name}; one by each of "
+                    f"{DRAWERS} people is expected. Download or extract it again."
                 )
             characters[name] = (part, tree, [member for _, member in drawn])
     return dict(sorted(characters.items()))

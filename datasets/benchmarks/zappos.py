@@ -82,18 +82,18 @@ class AbstractZappos(AbstractBenchmark[ZapposOptions]):
     pooled = frozenset({"image_size"})
 
     def signature(self, options: ZapposOptions, root: Path | None) -> str:
-        """Of names, sizes and stamps of the table and the images."""
+        """Digest names, sizes and stamps of the table and the images."""
         with ExitStack() as stack:
-            _, table, _, member = _opened(self.given(root), stack)
+            _, table, _, member = _opened(self.source_path(root), stack)
             rows = [[name, m.size, m.stamp] for name, m in sorted(member.items())]
             return canonical_digest([table.size, table.stamp, rows])
 
     def prepare(
         self, options: ZapposOptions, root: Path | None, writer: StoreWriter, progress: Progress
     ) -> None:
-        """Shoes on white squares, scaled with antialiasing, in the order of their names."""
+        """Write shoes on white squares, scaled with antialiasing, in the order of their names."""
         with ExitStack() as stack:
-            data, table, images, member = _opened(self.given(root), stack)
+            data, table, images, member = _opened(self.source_path(root), stack)
             where = f"{data.where}/{table.path}"
             shoes, names, carried = read_table(data.read(table), where)
             if lacking := [shoe for shoe in shoes if shoe not in member]:
@@ -114,7 +114,7 @@ class AbstractZappos(AbstractBenchmark[ZapposOptions]):
             pool.describe(combinations, attributes=rows, attribute_names=names)
 
     def assemble(self, options: ZapposOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
-        """Training, base and val tasks are pairs from A, novel ones from A or A'."""
+        """Make training, base and val tasks of pairs from A, novel ones from A or A'."""
         pool = pools["main"]
         names = pool.attribute_names or ()
         if options.partition == "spectral":
@@ -124,13 +124,13 @@ class AbstractZappos(AbstractBenchmark[ZapposOptions]):
         return attribute_benchmark(self.name, pool, known, other if self.apart else known, options)
 
     def expected(self, options: ZapposOptions) -> Mapping[str, int]:
-        """The published numbers of attributes."""
+        """Return the published numbers of attributes."""
         if options.partition != "published":
             return {}
         return {"val": 36, "novel": 30 if self.apart else 36}
 
     def unit(self, options: ZapposOptions) -> str:
-        """Attributes."""
+        """Return the unit ``attributes``."""
         return "attributes"
 
 
@@ -151,13 +151,13 @@ class ZapposOod(AbstractZappos):
 
 
 def published_sets() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """A and A' of "Two Sides of Meta-Learning Evaluation", Table 3: 36 and 30 attributes."""
+    """Read A and A' of "Two Sides of Meta-Learning Evaluation", Table 3: 36 and 30 attributes."""
     lists = read_facts("zappos_attributes.json")
     return tuple(lists["A"]), tuple(lists["A'"])
 
 
 def read_table(content: bytes, where: str) -> tuple[tuple[str, ...], tuple[str, ...], np.ndarray]:
-    """The table in a file's bytes, reduced to the attributes of the paper.
+    """Read the table in a file's bytes, reduced to the attributes of the paper.
 
     Returns:
         The CIDs of the shoes, sorted; the names of the attributes; bool ``[S, A]``: who has what.
@@ -177,9 +177,9 @@ def read_table(content: bytes, where: str) -> tuple[tuple[str, ...], tuple[str, 
         raise BadData(f"{where}, row {ragged[0]}: the table is cut off there; download it again.")
     rows = sorted(rows[1:], key=lambda row: row[0])
     shoes = tuple(row[0].strip() for row in rows)
-    for one, other in pairwise(shoes):
-        if one == other:
-            raise BadData(f"{where} lists the shoe {one} twice.")
+    for shoe, following in pairwise(shoes):
+        if shoe == following:
+            raise BadData(f"{where} lists the shoe {shoe} twice.")
     used = [column for group in columns for column in group]
     cells = np.array([[row[column].strip() for column in used] for row in rows])
     odd = np.argwhere(~np.isin(cells, ("0", "1")))
@@ -195,18 +195,19 @@ def _columns(name: str, header: Mapping[str, int], where: str) -> list[int]:
     bins = _HEELS.get(name, (name,))
     for part in bins:
         if _spelling(part) not in header:
+            purpose = "" if part == name else f" for '{name}'"
             hint = did_you_mean(_spelling(part), header)
-            raise BadData(f"{where} has no column '{part}' for '{name}'; {hint}")
+            raise BadData(f"{where} has no column '{part}'{purpose}; {hint}")
     return [header[_spelling(part)] for part in bins]
 
 
 def _spelling(name: str) -> str:
-    """Some copies of the table write ``ToeStyle.Open Toe``, some ``ToeStyle.Open.Toe``."""
+    """Spell alike what copies of the table write ``ToeStyle.Open Toe`` or ``ToeStyle.Open.Toe``."""
     return name.strip().lower().replace(" ", ".")
 
 
 def _opened(root: Path, stack: ExitStack) -> tuple[FileTree, Member, FileTree, dict[str, Member]]:
-    """What the table is in, the table, the images, and the image of each shoe, by CID."""
+    """Open what holds the table, the table, the images, and the image of each shoe, by CID."""
     start = root.parent if root.is_file() or root.name in _IMAGES else root
     images = _first([start / name for name in _IMAGES], start, stack)
     folder = images.where if images.where.is_dir() else start
@@ -224,23 +225,23 @@ def _first(places: list[Path], start: Path, stack: ExitStack, what: str = "image
                 return stack.enter_context(open_tree(path))
             if path.is_file():
                 return stack.enter_context(open_tree(path.parent))
-    looked = ", ".join(place.name for place in places)
+    looked = ", ".join(dict.fromkeys(place.name for place in places))
     raise MissingData(
         f"{start} has no {what} of UT Zappos50K ({looked}, as a folder or zip). Get {DOWNLOAD}."
     )
 
 
 def _by_shoe(images: FileTree) -> dict[str, Member]:
-    found: dict[str, Member] = {}
+    image_of: dict[str, Member] = {}
     for member in images.members:
         stem, dot, suffix = member.path.rpartition("/")[2].rpartition(".")
         if not dot or suffix.lower() not in ("jpg", "jpeg", "png"):
             continue
         shoe = stem.replace(".", "-")
-        if shoe in found:
+        if shoe in image_of:
             raise BadData(
-                f"{images.where} has two images of the shoe {shoe}: {found[shoe].path} and "
+                f"{images.where} has two images of the shoe {shoe}: {image_of[shoe].path} and "
                 f"{member.path}."
             )
-        found[shoe] = member
-    return found
+        image_of[shoe] = member
+    return image_of

@@ -36,7 +36,7 @@ _KINDS = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE)
 
 @contextmanager
 def open_tree(path: Path, bounds: Bounds | None = None) -> Iterator[FileTree]:
-    """The files under a folder, or in a zip, a tar or a tar that gzip compressed.
+    """Open the files under a folder, or in a zip, a tar or a tar that gzip compressed.
 
     Raises:
         MissingData: nothing is there.
@@ -63,7 +63,7 @@ def open_tree(path: Path, bounds: Bounds | None = None) -> Iterator[FileTree]:
 
 
 def tree_signature(path: Path) -> str:
-    """Hex digest of what is at a path: relative names, sizes, and stamps as of `Member`.
+    """Digest what is at a path: relative names, sizes, and stamps as of `Member`; hex.
 
     For a tar.gz, its size and gzip's own checksum replace them: reading its names would mean to
     decompress it each time that a benchmark is opened.
@@ -116,7 +116,7 @@ def _tar_tree(where: Path, file: BinaryIO, bounds: Bounds) -> FileTree:
 
 
 def _is_header(block: bytes) -> bool:
-    """Whether a file that begins with this block is a tar."""
+    """Tell whether a file that begins with this block is a tar."""
     try:
         return bool(tarfile.TarInfo.frombuf(block, "utf-8", "replace"))
     except tarfile.TarError:
@@ -146,7 +146,7 @@ def _decompress(path: Path, file: BinaryIO, content: BinaryIO, bounds: Bounds) -
 
 
 def _tar_entries(where: Path, file: BinaryIO) -> Iterator[Entry]:
-    """Every member, in the archive's order, then a check that the archive is whole."""
+    """Yield every member, in the archive's order, then check that the archive is whole."""
     file.seek(0)
     try:
         changed = where.stat().st_mtime_ns  # a tar records no checksum of its members' content
@@ -162,8 +162,8 @@ def _tar_entries(where: Path, file: BinaryIO) -> Iterator[Entry]:
                     problem = "has holes" if info.issparse() else None
                     if info.type not in _KINDS:
                         problem = "is a link or a device"
-                    found = Member(name, info.size, changed, info.offset_data)
-                    yield found, info.isdir(), problem
+                    member = Member(name, info.size, changed, info.offset_data)
+                    yield member, info.isdir(), problem
             end = archive.offset
     except (tarfile.TarError, OSError, ValueError, RecursionError) as failure:
         raise BadData(f"{where} is not a readable tar ({failure}); download it again.") from failure
@@ -171,21 +171,21 @@ def _tar_entries(where: Path, file: BinaryIO) -> Iterator[Entry]:
     # tarfile takes a header that it cannot read for the end of the archive.
     block = file.read(_BLOCK)
     if len(block) != _BLOCK or any(block):
-        raise BadData(f"{where} breaks off or is damaged at byte {end}; download it again.")
+        raise BadData(f"{where} is cut off or damaged at byte {end}; download it again.")
 
 
 @final
 class _HeaderReader:
-    """What ``tarfile`` reads headers from: never much at once, whatever length one announces."""
+    """What ``tarfile`` reads headers from: never much at once, whatever length a header claims."""
 
     def __init__(self, where: Path, file: BinaryIO) -> None:
         self._where, self._file = where, file
         self.seek, self.tell = file.seek, file.tell
 
     def read(self, size: int = -1) -> bytes:
-        """Up to ``size`` bytes."""
+        """Read up to ``size`` bytes."""
         if not 0 <= size <= _HEADER_BYTES:
-            raise BadData(f"{self._where} is refused: a header in it announces {size} bytes.")
+            raise BadData(f"{self._where} is refused: a header in it claims {size} bytes.")
         return self._file.read(size)
 
 

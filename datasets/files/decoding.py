@@ -15,12 +15,14 @@ _MOST_PIXELS = 64_000_000
 
 
 def read_image(tree: FileTree, member: Member, colour: Colour) -> Image.Image:
-    """The image in a file of a tree. Raises BadData if it cannot be read, or as `decode`."""
+    """Read the image in a file of a tree. Raises BadData if it cannot be read, or as `decode`."""
     return decode(tree.read(member), f"{tree.where}/{member.path}", colour)
 
 
 def decode(content: bytes, where: str, colour: Colour) -> Image.Image:
-    """The image in a file's bytes, upright, in the wanted colours; ``where`` names the file.
+    """Decode the image in a file's bytes, upright and in the wanted colours.
+
+    ``where`` names the file in messages.
 
     Raises:
         BadData: it cannot be decoded, or has more than 64 million pixels.
@@ -51,7 +53,7 @@ def decode(content: bytes, where: str, colour: Colour) -> Image.Image:
 
 
 def squared(image: Image.Image, side: int) -> np.ndarray:
-    """The image's centre square, scaled with antialiasing, uint8 ``[C, side, side]``."""
+    """Return the image's centre square, scaled with antialiasing, uint8 ``[C, side, side]``."""
     edge = min(image.size)
     left, top = (image.width - edge) // 2, (image.height - edge) // 2
     square = image.crop((left, top, left + edge, top + edge))

@@ -10,7 +10,7 @@ _DIGEST_BYTES = 2**22
 
 
 def array_digest(array: np.ndarray) -> str:
-    """SHA-256 of an array's bytes in C order, little-endian, hex."""
+    """Compute the SHA-256 of an array's bytes in C order, little-endian; hex."""
     little = array.dtype.newbyteorder("<")
     digest = hashlib.sha256()
     row_bytes = max(1, array.nbytes // max(1, len(array)))
@@ -21,6 +21,6 @@ def array_digest(array: np.ndarray) -> str:
 
 
 def canonical_digest(content: Any) -> str:
-    """SHA-256 of a JSON value, written in one canonical way, hex."""
+    """Compute the SHA-256 of a JSON value, written in one canonical way; hex."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -22,7 +22,7 @@ class RemoteFile:
 
     @property
     def name(self) -> str:
-        """What it is called on this machine."""
+        """Return what it is called on this machine."""
         return self.url.rpartition("/")[2]
 
 
@@ -87,7 +87,7 @@ class _Meter:
         self.total = self._done = 0
 
     def update(self, size: int) -> None:
-        """So many more bytes have come, rounded up to a whole chunk."""
+        """Count so many more bytes, rounded up to a whole chunk."""
         self._done += size
         if self._done > _MOST_BYTES + _CHUNK_BYTES:
             raise BadData(f"{self._url} is larger than {_MOST_BYTES} bytes; it is refused.")
@@ -95,8 +95,8 @@ class _Meter:
         self._progress(done, self.total or None)
 
     def reset(self) -> None:
-        """Pooch counts the whole file once more at the end."""
+        """Start again: pooch counts the whole file once more at the end."""
         self._done = 0
 
     def close(self) -> None:
-        """Nothing is left open."""
+        """Do nothing: nothing is left open."""

@@ -69,22 +69,23 @@ class FileTree:
     content: Callable[[Member], bytes]
 
     def read(self, member: Member) -> bytes:
-        """The content of a file.
+        """Read the content of a file.
 
         Raises:
             BadData: it cannot be read, or has not the size that was listed; names the file.
         """
-        problem = "has another size than was listed"
+        problem, cause = "does not have the size that was listed", None
         try:
             content = self.content(member)
             if len(content) == member.size:
                 return content
         except UNREADABLE as failure:
-            problem = f"cannot be read ({failure})"
-        raise BadData(f"{member.path} in {self.where} {problem}; download or copy it again.")
+            problem, cause = f"cannot be read ({failure})", failure
+        message = f"{member.path} in {self.where} {problem}; download or copy it again."
+        raise BadData(message) from cause
 
     def signature(self) -> str:
-        """Hex digest of relative names, sizes and stamps; not of places."""
+        """Digest relative names, sizes and stamps, not places; hex."""
         return canonical_digest([[m.path, m.size, m.stamp] for m in self.members])
 
 
@@ -95,7 +96,7 @@ Entry = tuple[Member, bool, str | None]
 def archive_tree(
     where: Path, bounds: Bounds, entries: Iterable[Entry], content: Callable[[Member], bytes]
 ) -> FileTree:
-    """The files of an archive, which comes from a stranger.
+    """List the files of an archive, which comes from a stranger.
 
     Raises:
         BadData: a member is absolute, climbs out, is a link or device, appears twice or is too
@@ -129,7 +130,7 @@ def archive_tree(
 
 
 def folder_tree(where: Path) -> FileTree:
-    """The files under a folder. Raises BadData if it cannot be read, or a link in it is broken."""
+    """List the files under a folder. Raises BadData if it cannot be read, or a link is broken."""
     members: list[Member] = []
     folders: list[str] = []
     try:
@@ -168,18 +169,18 @@ def _walk(where: Path, relative: str, members: list[Member], folders: list[str])
 
 
 def _left_behind(path: str) -> bool:
-    """Whether an operating system left the file there, such as ``.DS_Store``."""
+    """Tell whether an operating system left the file there, such as ``.DS_Store``."""
     parts = path.split("/")
     return not _LEFT_BEHIND.isdisjoint(parts) or parts[-1].startswith("._")
 
 
 def _checked_path(where: Path, name: str) -> str:
-    """The relative path that a member names, without a slash at its end."""
+    """Return the relative path that a member names, without a slash at its end."""
     parts = name.rstrip("/").split("/")
     if name[1:2] == ":" or "\\" in name or not {"", ".", ".."}.isdisjoint(parts):
         raise _refused(where, name, "is not a plain relative path")
     if len(parts) > _DEEPEST:
-        raise _refused(where, f"{name[:40]}...", f"lies more than {_DEEPEST} folders deep")
+        raise _refused(where, f"{name[:40]}...", f"is more than {_DEEPEST} folders deep")
     return "/".join(parts)
 
 

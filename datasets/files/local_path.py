@@ -10,7 +10,7 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")
 
 
 def check_local(path: Path | str) -> None:
-    """Whether a path is local, so that no folder called ``s3:`` is made from an address.
+    """Check that a path is local, so that no folder called ``s3:`` is made from an address.
 
     Raises:
         RunFolderError: it is an address, such as ``s3://bucket/run``.

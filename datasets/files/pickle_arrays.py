@@ -28,7 +28,7 @@ class Named:
         self.name, self._call = name, call
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the named function would return."""
+        """Return what the named function would return."""
         if self._call is None:
             raise TypeError(f"{self.name} may be named, but not called")
         return self._call(*arguments)
@@ -78,7 +78,7 @@ class PendingArray:
 
 
 def stand_ins(most_bytes: int) -> Mapping[str, Named]:
-    """A stand-in for each name that a pickled data set may hold, for one pickle.
+    """Make a stand-in for each name that a pickled data set may hold, for one pickle.
 
     Python 3 writes bytes as text in old protocols. A forged pickle could turn one text into bytes
     again and again; all together they may have ``most_bytes``.

@@ -3,8 +3,8 @@
 A pickle is a program: it may name any function and call it. The standard library's unpickler runs
 it here with only the operations that data needs, and with a stand-in of ours for each of the few
 names that arrays need; any other operation or name is refused. It is the unpickler that is written
-in Python: the one in C allocates what a file only announces, such as a memo of 2^31 places. Files
-that Python 2 or 3 and NumPy 1 or 2 wrote are read.
+in Python: the one in C allocates what a file only claims to hold, such as a memo of 2^31 places.
+Files that Python 2 or 3 and NumPy 1 or 2 wrote are read.
 """
 
 import io
@@ -27,7 +27,7 @@ _Operation = Callable[[Any], None]
 
 
 def _unless_tuples_are_keys(code: bytes, keys: slice) -> _Operation:
-    """An operation that puts keys into a dict. Hashing nested tuples may never end."""
+    """Guard an operation that puts keys into a dict: hashing nested tuples may never end."""
     operation = _Python.dispatch[code[0]]
 
     def checked(unpickler: Any) -> None:
@@ -39,7 +39,7 @@ def _unless_tuples_are_keys(code: bytes, keys: slice) -> _Operation:
 
 
 def _read_bytearray(unpickler: Any) -> None:
-    """BYTEARRAY8 without allocating what the file only announces."""
+    """Do BYTEARRAY8 without allocating what the file only claims to hold."""
     size = int.from_bytes(unpickler.read(8), "little")
     unpickler.append(bytearray(unpickler.read(size)))
 
@@ -66,7 +66,7 @@ _OPERATIONS: dict[int, _Operation] = {
 
 
 def load_pickle(source: Path | bytes, where: str | None = None) -> Any:
-    """The lists, tuples, dicts, arrays, text, bytes and numbers in a pickle.
+    """Read the lists, tuples, dicts, arrays, text, bytes and numbers in a pickle.
 
     It takes up to about twice the memory of the file, and up to 3 GB more for a file of very many
     small values.
@@ -92,14 +92,19 @@ def load_pickle(source: Path | bytes, where: str | None = None) -> Any:
                 "takes about twice as much. Prepare it on a larger machine."
             ) from failure
         except Exception as failure:  # a damaged pickle makes the unpickler raise anything at all
-            problem = "it breaks off" if isinstance(failure, EOFError) else failure
+            problem = "it is cut off" if isinstance(failure, EOFError) else failure
             raise BadData(
                 f"{where} is damaged, or not a pickled data set ({problem})."
             ) from failure
 
 
 def load_dict(source: Path | bytes, where: str) -> dict[str, Any]:
-    """The dict in a pickle, with text for keys. Raises as `load_pickle`, or BadData for no dict."""
+    """Read the dict in a pickle, with text for keys.
+
+    Raises:
+        BadData: it holds no dict.
+        As `load_pickle`.
+    """
     content = load_pickle(source, where)
     if not isinstance(content, dict):
         raise BadData(f"{where} holds a {type(content).__name__} instead of a dict.")
@@ -107,7 +112,7 @@ def load_dict(source: Path | bytes, where: str) -> dict[str, Any]:
 
 
 def whole_numbers(value: Any) -> np.ndarray | None:
-    """A list or array of integers as int64 ``[N]``; None for anything else."""
+    """Return a list or array of integers as int64 ``[N]``; None for anything else."""
     try:
         numbers = np.asarray(value)
     except (ValueError, TypeError, OverflowError):
@@ -118,13 +123,13 @@ def whole_numbers(value: Any) -> np.ndarray | None:
 
 
 def as_text(value: Any) -> str:
-    """The text of a value; bytes, as Python 2's text is read, are decoded."""
+    """Return the text of a value; bytes, as Python 2's text is read, are decoded."""
     return value.decode("latin1") if isinstance(value, bytes) else str(value)
 
 
 @contextmanager
 def _opened(source: Path | bytes, where: str) -> Iterator[tuple[io.BytesIO | mmap, int]]:
-    """The content and its size; reading never allocates more than there is."""
+    """Open the content, with its size; reading never allocates more than there is."""
     if isinstance(source, bytes):
         yield io.BytesIO(source), len(source)
         return
@@ -145,7 +150,7 @@ class _Unpickler(_Python):
         self.dispatch = self  # where the unpickler looks its operations up
 
     def __getitem__(self, code: int) -> _Operation:
-        """What an operation of the pickle does."""
+        """Return what an operation of the pickle does."""
         self._left -= 1
         if self._left < 0:
             raise BadData(f"refused: it has more than {_MOST_OPERATIONS:,} operations.")
@@ -157,19 +162,19 @@ class _Unpickler(_Python):
         return _OPERATIONS[code]
 
     def find_class(self, module: str, name: str) -> Named:
-        """The stand-in for a name; nothing is imported."""
-        found = self._stand_ins.get(f"{module}.{name}")
-        if found is None:
+        """Return the stand-in for a name; nothing is imported."""
+        name = f"{module}.{name}"
+        if name not in self._stand_ins:
             raise BadData(
-                f"refused: it names {f'{module}.{name}'[:80]!r}, and a pickled data set needs only "
+                f"refused: it names {name[:80]!r}, and a pickled data set needs only "
                 "arrays, lists, dicts, text and numbers. Do not open it with Python's own pickle "
                 "either; it may run code."
             )
-        return found
+        return self._stand_ins[name]
 
 
 def _settled(value: Any, seen: dict[int, tuple[Any, Any]]) -> Any:
-    """A value with arrays in place of their stand-ins; ``seen`` has what became of containers."""
+    """Put arrays in place of their stand-ins; ``seen`` has what became of containers."""
     kind = type(value)
     if kind is PendingArray and value.value is not None:
         return value.value

@@ -62,7 +62,7 @@ class Checked:
 
 
 def available(home: Path | None = None) -> list[Availability]:
-    """Every benchmark of the catalogue, with what is prepared of it; sorted by name."""
+    """List every benchmark of the catalogue, with what is prepared of it, by name."""
     return [_availability(name, home) for name in BENCHMARKS.names()]
 
 
@@ -127,10 +127,10 @@ def prepare(
         )
     with BENCHMARKS.named_faults(name):
         try:
-            found = find_store(benchmark, chosen, source, home)
+            store = find_store(benchmark, chosen, source, home)
         except BadData:
-            found = None  # preparing reports a damaged source, and replaces a damaged store
-        return found or prepare_store(benchmark, chosen, source, home, progress), found is not None
+            store = None  # preparing reports a damaged source, and replaces a damaged store
+        return store or prepare_store(benchmark, chosen, source, home, progress), store is not None
 
 
 def download(
@@ -170,7 +170,7 @@ def download(
 
 
 def _copies(benchmark: Benchmark) -> Iterator[str]:
-    """For each measured split how many of its images are exact copies of training images.
+    """Say for each measured split how many images are exact copies of training images.
 
     Every image is read. Splits that are meant to share images with training are left out.
     """

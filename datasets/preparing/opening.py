@@ -21,7 +21,7 @@ from fsl_sweep.orchestrator.errors import BadData, ConfigError, MissingData
 def open_benchmark(
     name: str, options: Mapping[str, Any], root: Path | None, home: Path | None = None
 ) -> Benchmark:
-    """The benchmark called ``name``.
+    """Open the benchmark called ``name``.
 
     Args:
         name: as in the catalogue.
@@ -42,13 +42,12 @@ def open_benchmark(
     source, chosen = resolve(name, options)
     with BENCHMARKS.named_faults(name):
         store = find_store(source, chosen, root, home)
-        if store is None:
-            store = prepare_store(source, chosen, root, home, silent)
+        store = store or prepare_store(source, chosen, root, home, silent)
         return source.assemble(chosen, store.pools())
 
 
 def resolve(name: str, options: Mapping[str, Any]) -> tuple[AbstractBenchmark[Any], BaseModel]:
-    """A benchmark's source and its validated options. Raises UnknownName and ValidationError."""
+    """Return a benchmark's source and checked options. Raises UnknownName, ValidationError."""
     source = BENCHMARKS.find(name).cls()
     return source, source.Options.model_validate(dict(options))
 
@@ -56,7 +55,7 @@ def resolve(name: str, options: Mapping[str, Any]) -> tuple[AbstractBenchmark[An
 def find_store(
     source: AbstractBenchmark[Any], options: BaseModel, root: Path | None, home: Path | None
 ) -> Store | None:
-    """The prepared store for these options and source, or None where it is still to be prepared.
+    """Find the prepared store for these options and source; None if it is still to be prepared.
 
     Raises:
         MissingData: no source is given and nothing is prepared.
@@ -71,7 +70,7 @@ def find_store(
         listed = "; ".join(f"{store.path} from {store.origin}" for store in fitting.values())
         problem = (
             f"'{source.name}' has been prepared from several sources with different content "
-            f"({listed}); set benchmark.root to the one that is meant"
+            f"({listed}); set benchmark.root to the one you mean"
         )
         raise ConfigError("", "benchmark.root", problem)
     if not fitting:
@@ -112,15 +111,15 @@ def prepare_store(
 
 
 def prepared_stores(name: str, home: Path | None) -> list[Path]:
-    """The folders that hold prepared stores of a benchmark, whole or damaged, sorted."""
-    found = datasets_folder(home).glob(f"{name}-*")
-    return sorted(p for p in found if p.name.rpartition("-")[0] == name and p.is_dir())
+    """List the folders that hold prepared stores of a benchmark, whole or damaged, sorted."""
+    folders = datasets_folder(home).glob(f"{name}-*")
+    return sorted(p for p in folders if p.name.rpartition("-")[0] == name and p.is_dir())
 
 
 def _fitting_stores(
     source: AbstractBenchmark[Any], options: BaseModel, home: Path | None
 ) -> dict[str, Store]:
-    """By fingerprint: a zip and the folder that it extracts to are the same thing twice."""
+    """Find stores by fingerprint: a zip and the folder that it extracts to are the same."""
     wanted = source.pool_options(options)
     fitting: dict[str, Store] = {}
     damage: BadData | None = None
@@ -154,7 +153,7 @@ def _missing(source: AbstractBenchmark[Any], options: BaseModel, home: Path | No
     others = ", ".join(map(str, prepared_stores(source.name, home)))
     elsewhere = f" (it has been prepared with other options, in {others})" if others else ""
     wanted = ", ".join(f"{key}={value}" for key, value in source.pool_options(options).items())
-    prepared = f"prepared with {wanted}" if wanted else "prepared of it"
+    prepared = f"prepared with {wanted}" if wanted else "prepared for it"
     return MissingData(
         f"The files of benchmark '{source.name}' are not on this machine: benchmark.root is not "
         f"set, and {datasets_folder(home)} holds nothing {prepared}{elsewhere}. "
@@ -182,4 +181,4 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def silent(done: int, total: int | None) -> None:
-    """Progress that is not shown."""
+    """Show no progress."""

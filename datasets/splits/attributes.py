@@ -19,8 +19,8 @@ from fsl_sweep.datasets.tasks.attributes import (
 from fsl_sweep.orchestrator.errors import BadData
 
 _SHARED = (
-    "All tasks draw from all images, as in the paper: images that are trained on come back in the "
-    "tasks of BaseGen, ValGen and NovelGen, which are then of unseen tasks, not of unseen images"
+    "All tasks draw from all images, as in the paper: tasks of BaseGen, ValGen and NovelGen show "
+    "training images again, so they measure unseen tasks, not unseen images"
 )
 
 
@@ -49,7 +49,7 @@ def attribute_benchmark(
     novel_attributes: np.ndarray,
     options: AttributeOptions,
 ) -> Benchmark:
-    """Training on fixed attribute tasks; base, val and novel on images that are held out.
+    """Train on fixed attribute tasks; measure base, val and novel on images that are held out.
 
     "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution", section 4 and appendix
     D.1: training and validation tasks are uniform over the feasible pairs of A; novel ones too (in
@@ -76,8 +76,8 @@ def attribute_benchmark(
     novel_pairs = pairs
     if not same:
         novel_pairs = feasible_pairs(pool, novel_attributes, [parts["novel"]], options.min_images)
-    for kind, found in (("training", pairs), ("novel", novel_pairs)):
-        if len(found) == 0:
+    for kind, feasible in (("training", pairs), ("novel", novel_pairs)):
+        if len(feasible) == 0:
             raise BadData(
                 f"No pair of the {kind} attributes of '{name}' has {options.min_images} images in "
                 "each split. Set min_images lower, or give more images."
@@ -97,7 +97,7 @@ def attribute_benchmark(
 
 
 def pair_remarks(benchmark: Benchmark) -> tuple[str, ...]:
-    """How many pairs each split draws from, and how many of them are in no training task.
+    """Say how many pairs each split draws from, and how many are in no training task.
 
     In distribution the second number falls as training tasks are added ("Two Sides", appendix E.2:
     16, 153 and 269 pairs at 1000, 250 and 50 tasks). Empty if tasks are not attribute pairs.
@@ -116,7 +116,7 @@ def pair_remarks(benchmark: Benchmark) -> tuple[str, ...]:
 
 
 def _parts(images: int, held_out: float, seed: int) -> Mapping[str, np.ndarray]:
-    """Every image in one of the splits."""
+    """Deal every image to one of the splits."""
     order = named_generator(seed, "attribute splits").permutation(images)
     measured = round(images * held_out / 3)
     bounds = np.cumsum([images - 3 * measured, measured, measured])
@@ -131,7 +131,7 @@ _COUPLING = 1e-9  # of the mean weight, between any two nodes: keeps the graph c
 def attribute_sets(
     pool: ImagePool, attributes: np.ndarray, least: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A and A': the attributes that are in a pair feasible with ``least`` images, cut in two.
+    """Cut A and A' out of the attributes that are in a pair feasible with ``least`` images.
 
     Both are sorted columns of ``pool.attributes``, int64, the larger set first.
 
@@ -146,7 +146,7 @@ def attribute_sets(
 
 
 def bipartition(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Spectral bipartition of a weighted graph, the larger part first.
+    """Cut a weighted graph in two by its spectrum, the larger part first.
 
     "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution" (appendix D.1) cuts the
     graph of attributes, whose edges count the images that carry both, so that few images carry
@@ -179,14 +179,14 @@ def bipartition(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     order = np.argsort(np.round(along / np.abs(along).max(), 9), kind="stable")
     cuts = [normalised_cut(graph, order[:size]) for size in range(2, len(graph) - 1)]
     size = 2 + int(np.argmin(cuts))
-    one, other = np.sort(order[:size]), np.sort(order[size:])
-    if (len(one), 0 in one) < (len(other), 0 in other):
-        return other, one
-    return one, other
+    first, second = np.sort(order[:size]), np.sort(order[size:])
+    if (len(first), 0 in first) < (len(second), 0 in second):
+        return second, first
+    return first, second
 
 
 def normalised_cut(graph: np.ndarray, part: np.ndarray) -> float:
-    """Weight between a part and the rest, over the total weight at each, summed over the two."""
+    """Sum over a part and the rest the weight between them over the total weight at each."""
     inside = np.zeros(len(graph), dtype=bool)
     inside[part] = True
     cut = graph[inside][:, ~inside].sum()

@@ -23,7 +23,7 @@ def fold_benchmark(
     by: Literal["class", "superclass"] = "class",
     seed: int = 0,
 ) -> Benchmark:
-    """The benchmark of one class fold.
+    """Make the benchmark of one class fold.
 
     ``val`` becomes the fold's classes, with every example that the benchmark has of them in
     train, base or val: no learner of this fold has seen any. ``train`` and ``base`` keep their
@@ -64,11 +64,11 @@ def fold_benchmark(
             f"Folds by superclass: '{benchmark.name}' has no superclasses. Use `by: class`."
         )
     chosen = [groups[label] for label in classes]
-    if (found := len(set(chosen))) < folds:
+    if (count := len(set(chosen))) < folds:
         kind = "classes" if by == "class" else "superclasses"
         raise BadData(
             f"{folds} folds by {by} need at least {folds} {kind}, but {over} "
-            f"of '{benchmark.name}' has {found}. Use fewer folds."
+            f"of '{benchmark.name}' has {count}. Use fewer folds."
         )
     held = classes[deal(chosen, folds, seed) == index]
     return Benchmark.of(
@@ -81,7 +81,7 @@ def fold_benchmark(
 
 
 def deal(groups: Sequence[str], folds: int, seed: int) -> np.ndarray:
-    """Classes dealt into folds, whole groups at a time.
+    """Deal classes into folds, whole groups at a time.
 
     Groups are put in a seeded order, the larger ones first, and each goes to the fold that has
     the fewest classes so far (the first of several): with groups of one class the folds' sizes

@@ -19,18 +19,18 @@ from fsl_sweep.orchestrator.text.printed import counted
 
 
 def read_facts(name: str) -> Mapping[str, Any]:
-    """A published table that comes with this package; each names its ``source``."""
+    """Read a published table that comes with this package; each names its ``source``."""
     return json.loads(files("fsl_sweep.datasets").joinpath(name).read_text("utf-8"))
 
 
 def marks(splits: Sequence[str]) -> dict[str, Any]:
-    """Attributes of a pool's classes that say which of base, val and novel each is in."""
+    """Make attributes of a pool's classes: which of base, val and novel each is in."""
     attributes = np.array(splits)[:, None] == np.array(MEASURED)
     return {"attributes": attributes, "attribute_names": MEASURED}
 
 
 def marked(pool: ImagePool) -> dict[str, np.ndarray]:
-    """The class labels of each split of a pool that has `marks`."""
+    """Return the class labels of each split of a pool that has `marks`."""
     columns = zip(MEASURED, np.asarray(pool.attributes).T, strict=True)
     return {split: np.flatnonzero(column) for split, column in columns}
 
@@ -38,7 +38,7 @@ def marked(pool: ImagePool) -> dict[str, np.ndarray]:
 def held_out_split(
     pool: ImagePool, classes: np.ndarray, held_out: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A seeded, per-class split of examples into training and held-out ones (-Mod).
+    """Split each class's examples by seed into training and held-out ones (-Mod).
 
     Of the n examples of a class ``max(1, round(held_out * n))`` are held out, and at least one is
     left to train on. Which ones depends only on the seed, the class's name and its examples, so
@@ -58,7 +58,8 @@ def held_out_split(
         name, count = pool.class_names[label], int(stop - start)
         if count < 2:
             raise BadData(
-                f"Class '{name}' has {count} example(s); 2 are needed to hold one out of training."
+                f"Class '{name}' has {counted(count, 'example')}; 2 are needed to hold one out of "
+                "training."
             )
         rng = named_generator(seed, "held-out", pool.origins[label])
         shuffled = rng.permutation(order[start:stop])
@@ -76,7 +77,7 @@ def class_benchmark(
     seed: int,
     cautions: tuple[str, ...] = (),
 ) -> Benchmark:
-    """A benchmark of class tasks over one pool.
+    """Make a benchmark of class tasks over one pool.
 
     ``partition`` has the class labels of ``base``, ``val`` and ``novel``; ``held_out`` and ``seed``
     are those of ``held_out_split``, ``cautions`` those of `Benchmark`.
@@ -87,8 +88,8 @@ def class_benchmark(
     """
     for split, classes in partition.items():
         if len(classes) < 2:
-            found = counted(len(classes), "class", "classes")
-            raise BadData(f"The {split} split of '{name}' has {found}; it needs at least 2.")
+            count = counted(len(classes), "class", "classes")
+            raise BadData(f"The {split} split of '{name}' has {count}; it needs at least 2.")
     together = np.concatenate([partition[split] for split in MEASURED])
     labels, uses = np.unique(together, return_counts=True)
     if np.any(uses > 1):
@@ -108,7 +109,7 @@ def class_benchmark(
 def draw_partition(
     groups: Sequence[str], fractions: tuple[float, float, float], seed: int
 ) -> dict[str, np.ndarray]:
-    """Classes drawn into base, val and novel, whole groups at a time.
+    """Draw classes into base, val and novel, whole groups at a time.
 
     ``groups`` has the group of each class: its superclass, or its own name for a draw by class.
     ``fractions`` are the shares of the groups, with a sum of at most 1. The draw does not depend on
@@ -165,11 +166,11 @@ def split_benchmark(
     name: str,
     pool: ImagePool,
     options: SplitOptions,
-    given: Mapping[str, np.ndarray] | None = None,
+    published: Mapping[str, np.ndarray] | None = None,
 ) -> Benchmark:
-    """A benchmark of class tasks with the split that the options ask for.
+    """Make a benchmark of class tasks with the split that the options ask for.
 
-    ``given`` has the class labels of each split that came with the data; it is used unless the
+    ``published`` has the class labels of each split that came with the data; it is used unless the
     options name a file of lists. Without either, a split is drawn.
 
     Raises:
@@ -178,8 +179,8 @@ def split_benchmark(
     """
     if options.split_file is not None:
         split = _listed(options.split_file.expanduser(), pool.class_names)
-    elif given is not None:
-        split = given
+    elif published is not None:
+        split = published
     else:
         groups = pool.class_names if options.by == "class" else pool.superclasses
         if groups is None:
@@ -191,8 +192,8 @@ def split_benchmark(
         split = draw_partition(groups, (options.base, options.val, options.novel), options.seed)
     unused, cautions = len(pool.class_names) - sum(map(len, split.values())), ()
     if options.split_file is not None and unused > 0:
-        found = f"{unused} of the {counted(len(pool.class_names), 'class', 'classes')} of the data"
-        cautions = (f"{found} {'is' if unused == 1 else 'are'} in no split of its split_file",)
+        count = f"{unused} of the {counted(len(pool.class_names), 'class', 'classes')} of the data"
+        cautions = (f"{count} {'is' if unused == 1 else 'are'} in no split of its split_file",)
     return class_benchmark(name, pool, split, options.held_out, options.seed, cautions)
 
 

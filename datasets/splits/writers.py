@@ -20,10 +20,11 @@ _LEAST_EXAMPLES = 2  # of a class, for a support and a query
 
 
 def writer_sizes(writers: int) -> tuple[int, int, int]:
-    """Training, validation and novel writers: FEMNIST's 2509, 538 and 538 or the same shares.
+    """Return how many writers train, validate and are novel: 2509, 538 and 538, or these shares.
 
-    With fewer than 3,585 writers validation and novel get 15 % each, rounded to the nearest number
-    and at least 1, and training the rest. Of more than 3,585 those beyond are not used.
+    The numbers are FEMNIST's. With fewer than 3,585 writers validation and novel get 15 % each,
+    rounded to the nearest number and at least 1, and training the rest. Of more than 3,585 those
+    beyond are not used.
     """
     if writers >= sum(FEMNIST):
         return FEMNIST
@@ -34,7 +35,7 @@ def writer_sizes(writers: int) -> tuple[int, int, int]:
 def writer_benchmark(
     name: str, pool: ImagePool, held_out: float, seed: int, base: BaseTasks = "held-out"
 ) -> Benchmark:
-    """A benchmark whose tasks are writers, all of one distribution of people.
+    """Make a benchmark whose tasks are writers, all of one distribution of people.
 
     Only people with two examples of each of two classes are used. All training writers train, each
     with a support that is drawn once. BaseGen is measured on the same people:
@@ -74,7 +75,7 @@ def writer_benchmark(
 
 
 def _held_out(name: str, trained: WriterTasks, held_out: float, seed: int) -> WriterTasks:
-    """Tasks of examples that training never sees; see ``writer_benchmark``."""
+    """Make tasks of examples that training never sees; see ``writer_benchmark``."""
     pool, examples = trained.pool, trained.examples
     writers = np.asarray(pool.writers)
     # In a random order that does not depend on the other writers, cell by cell.
@@ -98,7 +99,7 @@ def _held_out(name: str, trained: WriterTasks, held_out: float, seed: int) -> Wr
 
 
 def _cautions(base: BaseTasks, based: WriterTasks, fresh: WriterTasks) -> tuple[str, ...]:
-    """Why BaseGen is no measure of fresh images, or has tasks of another size, if it has."""
+    """Say where BaseGen is no measure of fresh images, or has tasks of another size."""
     if base == "redrawn":
         return (
             f"BaseGen is measured on the {based.size} training writers and the images that they "
@@ -113,5 +114,5 @@ def _cautions(base: BaseTasks, based: WriterTasks, fresh: WriterTasks) -> tuple[
     return (
         f"BaseGen is measured on held-out images of {based.size} training writers, of characters "
         f"of which they have at least {2 * _LEAST_EXAMPLES}: {ours} classes a task on average, "
-        f"where NovelGen has {theirs}; their accuracies are not on one scale",
+        f"where NovelGen has {theirs}; their accuracies cannot be compared directly",
     )

@@ -32,34 +32,34 @@ class Store:
 
     @property
     def origin(self) -> str:
-        """The path of its source, for messages; empty for an embedded benchmark."""
+        """Return the path of its source, for messages; empty for an embedded benchmark."""
         return str(self.sheet["source"]["path"])
 
     @property
     def fingerprint(self) -> str:
-        """Hex digest of the content of all its pools."""
+        """Digest the content of all its pools; hex."""
         pools = self.sheet["pools"].items()
         return canonical_digest({name: pool["fingerprint"] for name, pool in pools})
 
     @property
     def images(self) -> int:
-        """How many images its pools hold."""
+        """Count the images that its pools hold."""
         return sum(pool["arrays"]["images"]["shape"][0] for pool in self.sheet["pools"].values())
 
     @property
     def classes(self) -> int:
-        """How many classes its pools hold images of; they may name more. Raises as `pools`."""
+        """Count the classes its pools hold images of; they may name more. Raises as `pools`."""
         labels = [self._map(pool["arrays"]["labels"]) for pool in self.sheet["pools"].values()]
         return sum(len(np.unique(of_pool)) for of_pool in labels)
 
     @property
     def bytes(self) -> int:
-        """The size of its arrays on disk."""
+        """Sum the sizes of its arrays on disk."""
         pools = self.sheet["pools"].values()
         return sum(array["bytes"] for pool in pools for array in pool["arrays"].values())
 
     def pools(self) -> dict[str, ImagePool]:
-        """Its pools, over read-only memory maps.
+        """Open its pools over read-only memory maps.
 
         Raises:
             BadData: a file cannot be mapped or is not what the sheet says.
@@ -96,7 +96,7 @@ class Store:
 
 
 def open_store(path: Path) -> Store:
-    """The store in a folder; its sizes and its sheet's digest are checked.
+    """Open the store in a folder, and check its sizes and its sheet's digest.
 
     Raises:
         MissingData: there is no store in the folder.
@@ -120,7 +120,7 @@ def open_store(path: Path) -> Store:
 
 
 def datasets_folder(home: Path | None) -> Path:
-    """Where stores are: under ``home``, else ``$FSL_SWEEP_HOME``, else ``~/.cache/fsl-sweep``."""
+    """Return where stores are: ``home``, else ``$FSL_SWEEP_HOME``, else ``~/.cache/fsl-sweep``."""
     chosen = home or os.environ.get("FSL_SWEEP_HOME") or Path.home() / ".cache" / "fsl-sweep"
     check_local(chosen)
     return Path(chosen).expanduser() / "datasets"
@@ -129,13 +129,13 @@ def datasets_folder(home: Path | None) -> Path:
 def store_path(
     home: Path | None, name: str, version: int, options: Mapping[str, Any], signature: str
 ) -> Path:
-    """The folder of the store for one benchmark, preparation, pool options and source."""
+    """Return the folder of the store for a benchmark, preparation, pool options and source."""
     key = canonical_digest([FORMAT, name, version, dict(options), signature])[:16]
     return datasets_folder(home) / f"{name}-{key}"
 
 
 def damaged(path: Path, problem: str) -> BadData:
-    """The error for a store that cannot be trusted."""
+    """Make the error for a store that cannot be trusted."""
     return BadData(
         f"The prepared data set in {path} is damaged: {problem}. "
         "Delete that folder, so that it is prepared again from its source."
@@ -143,12 +143,12 @@ def damaged(path: Path, problem: str) -> BadData:
 
 
 def sheet_digest(sheet: Mapping[str, Any]) -> str:
-    """Hex digest of a sheet without its digest."""
+    """Digest a sheet without its digest; hex."""
     return canonical_digest({key: value for key, value in sheet.items() if key != "digest"})
 
 
 def fingerprint_of(entry: Mapping[str, Any]) -> str:
-    """The fingerprint of the pool that an entry of a sheet describes."""
+    """Compute the fingerprint of the pool that an entry of a sheet describes."""
     digests = {key: array["sha256"] for key, array in entry["arrays"].items()}
     shape = entry["arrays"]["images"]["shape"]
     return pool_fingerprint(shape, digests, *(entry[key] for key in NAMES))
@@ -156,7 +156,7 @@ def fingerprint_of(entry: Mapping[str, Any]) -> str:
 
 def _check_sheet(path: Path, sheet: Any) -> None:
     if not isinstance(sheet, dict) or "digest" not in sheet:
-        raise damaged(path, f"{SHEET} is not a sheet")
+        raise damaged(path, f"{SHEET} does not describe a data set")
     if sheet["digest"] != sheet_digest(sheet):
         raise damaged(path, f"{SHEET} has been changed")
     if sheet.get("format") != FORMAT:

@@ -72,7 +72,7 @@ class PoolWriter:
         self._attributes = None if attributes is None else np.asarray(attributes, dtype=bool)
 
     def close(self) -> dict[str, Any]:
-        """Finish the files; the pool's entry in the sheet."""
+        """Finish the files and return the pool's entry in the sheet."""
         if self._words is None:
             raise BadData(f"Pool '{self._name}' was written without naming its classes.")
         arrays = {"images": self._images.close()}
@@ -101,7 +101,7 @@ class StoreWriter:
     def pool(
         self, image_shape: tuple[int, int, int], name: str = "main", values: Values = "uint8"
     ) -> PoolWriter:
-        """A new pool of uint8 images of that shape (C, H, W), or of float32 features."""
+        """Begin a pool of uint8 images of that shape (C, H, W), or of float32 features."""
         self._pools[name] = PoolWriter(self._folder, name, image_shape, values)
         return self._pools[name]
 
@@ -118,7 +118,7 @@ class StoreWriter:
 
 @contextmanager
 def writing_store(path: Path, head: Mapping[str, Any]) -> Iterator[StoreWriter]:
-    """A writer whose store takes its place at ``path`` when the block ends without an error.
+    """Write a store, which takes its place at ``path`` when the block ends without an error.
 
     The caller holds the store's lock: temporary folders of this store that are still there belong
     to preparations that were killed, and are removed. ``head`` is what the sheet says beside the
@@ -169,7 +169,7 @@ class _GrowingArray:
         self._count += len(array)
 
     def close(self) -> dict[str, Any]:
-        """Finish the file; its entry in the sheet."""
+        """Finish the file and return its entry in the sheet."""
         with reporting(self._path), self._path.open("r+b") as file:
             self._write_header(file)
             file.flush()

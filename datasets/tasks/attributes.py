@@ -63,7 +63,7 @@ class AttributeTasks(TaskDistribution):
 
     @property
     def size(self) -> int:
-        """How many attributes its pairs are made of."""
+        """Count the attributes that its pairs are made of."""
         return len(np.unique(self.pairs))
 
     def _check(self, shape: EpisodeShape) -> None:
@@ -89,7 +89,7 @@ class AttributeTasks(TaskDistribution):
     def sample_of(
         self, which: np.ndarray, shape: EpisodeShape, rng: np.random.Generator
     ) -> Episodes:
-        """An episode of each pair at positions ``which`` ``[T]``. Raises BadData as ``check``."""
+        """Draw an episode of each pair at positions ``which`` ``[T]``. Raises as ``check``."""
         self.check(shape)
         return in_chunks(
             len(which),
@@ -98,7 +98,7 @@ class AttributeTasks(TaskDistribution):
         )
 
     def digest(self) -> str:
-        """Hex digest of the pool's content, the pairs and the examples."""
+        """Digest the pool's content, the pairs and the examples; hex."""
         return digest_of(
             "attribute-tasks", pool=self.pool.fingerprint, pairs=self.pairs, examples=self.examples
         )
@@ -128,7 +128,7 @@ class AttributeTasks(TaskDistribution):
 def feasible_pairs(
     pool: ImagePool, attributes: np.ndarray, parts: list[np.ndarray], least: int
 ) -> np.ndarray:
-    """Pairs of different properties with enough images with both, and without, in every part.
+    """Find pairs of different properties with enough images, with and without, in every part.
 
     The property of an attribute ``Closure.Buckle`` is the part before its first dot; without one,
     the attribute is a property of its own. Two closures are not a pair.
@@ -154,7 +154,7 @@ def feasible_pairs(
 
 
 def co_occurrence(pool: ImagePool, examples: np.ndarray) -> np.ndarray:
-    """How many of the examples carry both attributes of each pair, int64 ``[A, A]``.
+    """Count the examples that carry both attributes of each pair, int64 ``[A, A]``.
 
     The diagonal counts the examples that carry an attribute.
     """
@@ -178,6 +178,10 @@ class FixedTasks(CountedTasks):
     such tasks (section 4 and appendix E.2), each with one randomly drawn support and query set.
     Pairs are drawn independently, so that one may be drawn twice. They depend only on the seed, the
     examples also on the episode's shape.
+
+    Attributes:
+        which: int64 ``[count]``, the position of each task's pair in ``tasks.pairs``.
+        pairs: int64 ``[P, 2]``, the attribute pairs among the tasks, each once.
     """
 
     unit: ClassVar[str] = "attributes"
@@ -189,36 +193,31 @@ class FixedTasks(CountedTasks):
         self._tasks, self._seed = tasks, seed
         rng = named_generator(seed, "training tasks")
         self.which = rng.integers(0, len(tasks.pairs), count)
+        self.pairs = tasks.pairs[np.unique(self.which)]
         self._kept: dict[EpisodeShape, Episodes] = {}
 
     @property
-    def pairs(self) -> np.ndarray:
-        """The attribute pairs among the tasks, each once, int64 ``[P, 2]``."""
-        return self._tasks.pairs[np.unique(self.which)]
-
-    @property
     def size(self) -> int:
-        """How many attributes the pairs are made of."""
+        """Count the attributes that the pairs are made of."""
         return len(np.unique(self.pairs))
 
     def episodes(self, shape: EpisodeShape) -> Episodes:
-        """All of the tasks, in the order of their draw. Raises BadData as ``check``."""
+        """Return all of the tasks, in the order of their draw. Raises BadData as ``check``."""
         if shape not in self._kept:
             rng = named_generator(self._seed, "training episodes", str(shape))
             self._kept[shape] = self._tasks.sample_of(self.which, shape, rng)
         return self._kept[shape]
 
     def count(self, shape: Shape) -> int:  # noqa: ARG002 (an interface)
-        """As many as were drawn, for every shape."""
+        """Return how many were drawn, for every shape."""
         return len(self.which)
 
     def take(self, which: np.ndarray, shape: Shape, rng: np.random.Generator) -> Episodes:  # noqa: ARG002
-        """The tasks with the examples that were drawn once."""
-        kept = self.episodes(definite(shape))
-        return Episodes(kept.support[which], kept.query[which], kept.classes[which])
+        """Return the tasks with the examples that were drawn once."""
+        return self.episodes(definite(shape))[which]
 
     def digest(self) -> str:
-        """Hex digest of what they are drawn from, how many, and the seed."""
+        """Digest what they are drawn from, how many, and the seed; hex."""
         return digest_of(
             "fixed-tasks", tasks=self._tasks.digest(), count=len(self.which), seed=self._seed
         )

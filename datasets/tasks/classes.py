@@ -9,9 +9,9 @@ from fsl_sweep.datasets.randomness import distinct
 from fsl_sweep.datasets.tasks.distribution import (
     TaskDistribution,
     VaryingTasks,
-    checked_examples,
     digest_of,
     in_chunks,
+    owned_examples,
 )
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape, Shape
 from fsl_sweep.orchestrator.errors import BadData
@@ -49,30 +49,31 @@ class ClassTasks(TaskDistribution):
     ) -> None:
         self.pool, self._note = pool, note
         self.classes = np.unique(np.asarray(classes, dtype=np.int64))
-        if examples is None:
-            examples = np.flatnonzero(np.isin(pool.labels, self.classes))
-        self.examples = checked_examples(pool, examples)
+        self.examples = owned_examples(pool, pool.labels, self.classes, examples, "of a class")
         labels = pool.labels[self.examples]
-        if not np.isin(labels, self.classes).all():
-            raise BadData("Some examples are of a class that the task distribution does not have.")
         self._by_class = self.examples[np.argsort(labels, kind="stable")]
         self.counts = np.bincount(labels, minlength=len(pool.class_names))[self.classes]
         self._starts = np.cumsum(self.counts) - self.counts
 
+    @property
+    def fewest(self) -> tuple[str, int]:
+        """Return the name of a class with the fewest examples, and how many it has."""
+        position = int(np.argmin(self.counts))
+        return self.pool.class_names[self.classes[position]], int(self.counts[position])
+
     def check_ways(self, way: int) -> None:
-        """Raises BadData if there are fewer than ``way`` classes."""
+        """Raise BadData if there are fewer than ``way`` classes."""
         if self.size < way:
             raise BadData(f"{way}-way tasks need {way} classes, but only {self.size} are there.")
 
     def sample_without_replacement(
         self, shape: EpisodeShape, rng: np.random.Generator, tasks: int | None = None
     ) -> Episodes:
-        """Episodes of which no two share an example.
+        """Draw episodes of which no two share an example.
 
         Each task's classes are uniform among those that still have k + q unused examples, until
         fewer than n such classes are left or ``tasks`` are drawn. Open intervals are computed on
-        such tasks.
-        Raises BadData as ``check``.
+        such tasks. Raises BadData as ``check``.
         """
         self.check(shape, tasks)
         left = self.counts // shape.per_class
@@ -90,7 +91,7 @@ class ClassTasks(TaskDistribution):
         return Episodes.of(examples, shape.shot, self.classes[which])
 
     def digest(self) -> str:
-        """Hex digest of the pool's content, the classes and the examples."""
+        """Digest the pool's content, the classes and the examples; hex."""
         return digest_of(
             "class-tasks", pool=self.pool.fingerprint, classes=self.classes, examples=self.examples
         )
@@ -98,7 +99,7 @@ class ClassTasks(TaskDistribution):
     def draw(
         self, tasks: int, way: int, per_class: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Class tuples and their examples, support and query not yet split.
+        """Draw class tuples and their examples, support and query not yet split.
 
         The caller has made sure that there are enough of both (``check``).
 
@@ -112,9 +113,9 @@ class ClassTasks(TaskDistribution):
     def draw_examples(
         self, which: np.ndarray, per_class: int, rng: np.random.Generator
     ) -> np.ndarray:
-        """Distinct examples of the classes at the positions ``which`` ``[T, way]``.
+        """Draw distinct examples of the classes at the positions ``which``, of any shape.
 
-        Every choice has the same probability. Pool indices, int64 ``[T, way, per_class]``.
+        Every choice has the same probability. Pool indices, int64 ``[*which.shape, per_class]``.
         """
         flat = which.reshape(-1)
         places = distinct(rng, self.counts[flat], per_class)  # (T n, k + q)
@@ -123,14 +124,13 @@ class ClassTasks(TaskDistribution):
 
     def _check(self, shape: EpisodeShape) -> None:
         self.check_ways(shape.way)
-        fewest = int(np.argmin(self.counts))
-        if self.counts[fewest] < shape.per_class:
-            name = self.pool.class_names[self.classes[fewest]]
+        name, count = self.fewest
+        if count < shape.per_class:
             queries = counted(shape.query, "query", "queries")
             short = int(np.sum(self.counts < shape.per_class))
             raise BadData(
                 f"{shape.shot}-shot tasks with {queries} need {shape.per_class} "
-                f"examples a class, but class '{name}' has {self.counts[fewest]}"
+                f"examples a class, but class '{name}' has {count}"
                 + (f" (and {short - 1} more classes have too few)." if short > 1 else ".")
                 + (f" {self._note}" if self._note else "")
             )
@@ -176,5 +176,5 @@ def check_common(
 
 
 def most_tasks(distribution: TaskDistribution, shape: Shape) -> int | None:
-    """How many tasks there are to measure on, each used once; None if there is no limit."""
+    """Return how many tasks there are to measure on, each used once; None without a limit."""
     return distribution.count(shape) if isinstance(distribution, VaryingTasks) else None

@@ -36,7 +36,7 @@ class TaskDistribution(ABC):
 
     @property
     def size(self) -> int:
-        """How many units (classes, writers, attributes) its tasks are made of."""
+        """Count the units (classes, writers, attributes) that its tasks are made of."""
         return len(self.classes)
 
     def check(self, shape: Shape, tasks: int | None = None) -> None:
@@ -52,21 +52,21 @@ class TaskDistribution(ABC):
         self._check(self._admitted(shape))
 
     def sample(self, tasks: int, shape: Shape, rng: np.random.Generator) -> Episodes:
-        """``tasks`` independent episodes; examples may return. Raises BadData as ``check``."""
+        """Draw ``tasks`` independent episodes; examples may return. Raises BadData as ``check``."""
         self.check(shape, tasks)
         return self._sample(tasks, self._admitted(shape), rng)
 
     @abstractmethod
     def digest(self) -> str:
-        """Hex digest of everything that its draws depend on, the pool's content included."""
+        """Digest everything that its draws depend on, the pool's content included; hex."""
 
     @abstractmethod
     def _check(self, shape: Any) -> None:
-        """Raises BadData if there are too few classes or examples for ``shape``."""
+        """Raise BadData if there are too few classes or examples for ``shape``."""
 
     @abstractmethod
     def _sample(self, tasks: int, shape: Any, rng: np.random.Generator) -> Episodes:
-        """As ``sample``, of a shape that was checked."""
+        """Draw as ``sample``, of a shape that was checked."""
 
     def _admitted(self, shape: Shape) -> Shape:
         return definite(shape)
@@ -77,11 +77,11 @@ class CountedTasks(TaskDistribution):
 
     @abstractmethod
     def count(self, shape: Shape) -> int:
-        """How many tasks can fill an episode of ``shape``."""
+        """Count the tasks that can fill an episode of ``shape``."""
 
     @abstractmethod
     def take(self, which: np.ndarray, shape: Shape, rng: np.random.Generator) -> Episodes:
-        """An episode of each of ``which`` ``[T]``, from 0 to ``count - 1``; raises as ``check``."""
+        """Draw an episode of each of ``which`` ``[T]``, 0 to ``count - 1``. Raises as ``check``."""
 
     def _sample(self, tasks: int, shape: Shape, rng: np.random.Generator) -> Episodes:
         return self.take(rng.integers(0, self.count(shape), tasks), shape, rng)
@@ -98,18 +98,18 @@ class VaryingTasks(CountedTasks):
 
 
 def definite(shape: Shape) -> EpisodeShape:
-    """A shape with a number for everything. Raises BadData if it takes all that a task has."""
+    """Return a shape with only numbers. Raises BadData if it takes all that a task has."""
     if isinstance(shape, EpisodeShape):
         return shape
-    asked = "way: all" if shape.way is None else "query: rest"
+    option = "way: all" if shape.way is None else "query: rest"
     raise BadData(
-        f"'{asked}' takes all that a task has, but these tasks are drawn from the split's classes: "
-        "give a number. Only benchmarks whose tasks are people, such as femnist, allow it."
+        f"'{option}' takes all that a task has, but these tasks are drawn from the split's "
+        "classes: give a number. Only benchmarks whose tasks are people, such as femnist, allow it."
     )
 
 
 def in_chunks(tasks: int, indices: int, draw: Callable[[int, int], Episodes]) -> Episodes:
-    """``tasks`` episodes of ``indices`` numbers each, drawn in parts to bound the memory.
+    """Draw ``tasks`` episodes of ``indices`` numbers each, in parts to bound the memory.
 
     ``draw`` is given the first task of a part and the first that is not in it.
     """
@@ -120,7 +120,7 @@ def in_chunks(tasks: int, indices: int, draw: Callable[[int, int], Episodes]) ->
 
 
 def digest_of(kind: str, **parts: Any) -> str:
-    """Hex digest of a kind of tasks and of what its draws depend on: arrays and JSON values."""
+    """Digest a kind of tasks and what its draws depend on: arrays and JSON values; hex."""
     values = {
         key: array_digest(part) if isinstance(part, np.ndarray) else part
         for key, part in parts.items()
@@ -129,8 +129,24 @@ def digest_of(kind: str, **parts: Any) -> str:
 
 
 def checked_examples(pool: ImagePool, examples: np.ndarray) -> np.ndarray:
-    """Pool indices as int64, sorted. Raises BadData if one is repeated or not in the pool."""
+    """Sort pool indices, as int64. Raises BadData if one is repeated or not in the pool."""
     ordered = np.sort(np.asarray(examples, dtype=np.int64))
     if np.any(np.diff(ordered) == 0) or np.any((ordered < 0) | (ordered >= len(pool))):
         raise BadData(f"Examples must be distinct and from 0 to {len(pool) - 1}.")
     return ordered
+
+
+def owned_examples(
+    pool: ImagePool, owners: np.ndarray, units: np.ndarray, examples: np.ndarray | None, of: str
+) -> np.ndarray:
+    """Sort pool indices, by default all whose owner is among ``units``, as int64.
+
+    ``owners`` ``[len(pool)]`` has each example's class or writer, and ``of`` is "of a class" or
+    "by a writer". Raises BadData as `checked_examples`, or if an example has another owner.
+    """
+    if examples is None:
+        return np.flatnonzero(np.isin(owners, units))
+    examples = checked_examples(pool, examples)
+    if not np.isin(owners[examples], units).all():
+        raise BadData(f"Some examples are {of} that the task distribution does not have.")
+    return examples

@@ -27,7 +27,7 @@ class EpisodeShape:
 
     @property
     def per_class(self) -> int:
-        """Examples of each class in an episode: k + q."""
+        """Return the examples of each class in an episode: k + q."""
         return self.shot + self.query
 
 
@@ -69,24 +69,24 @@ class Episodes:
     def __len__(self) -> int:
         return int(self.classes.shape[0])
 
-    def __getitem__(self, tasks: slice) -> "Episodes":
+    def __getitem__(self, tasks: slice | np.ndarray) -> "Episodes":
         return Episodes(self.support[tasks], self.query[tasks], self.classes[tasks])
 
     @property
     def shape(self) -> EpisodeShape:
-        """The (largest) way, shot and query of these episodes."""
+        """Return the (largest) way, shot and query of these episodes."""
         return EpisodeShape(
             int(self.classes.shape[1]), int(self.support.shape[2]), int(self.query.shape[2])
         )
 
     @staticmethod
     def of(examples: np.ndarray, shot: int, classes: np.ndarray) -> "Episodes":
-        """The first ``shot`` of ``examples`` ``[T, n, k + q]`` are the support."""
+        """Make episodes; the first ``shot`` of ``examples`` ``[T, n, k + q]`` are the support."""
         support, query = np.split(examples, [shot], axis=2)
         return Episodes(np.ascontiguousarray(support), np.ascontiguousarray(query), classes)
 
     @staticmethod
     def concatenate(parts: Sequence["Episodes"]) -> "Episodes":
-        """The tasks of all parts, in order; parts have one shape."""
+        """Join the tasks of all parts, in order; parts have one shape."""
         arrays = ([part.support, part.query, part.classes] for part in parts)
         return Episodes(*map(np.concatenate, zip(*arrays, strict=True)))

@@ -4,7 +4,6 @@ from typing import Literal, final
 
 import numpy as np
 
-from fsl_sweep.datasets.randomness import distinct
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.distribution import TaskDistribution, digest_of
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape
@@ -40,36 +39,31 @@ class FixedSupportTasks(TaskDistribution):
         queries_from: QueriesFrom = "others",
     ) -> None:
         self.pool, self.examples, self.classes = tasks.pool, tasks.examples, tasks.classes
-        fewest = int(np.argmin(tasks.counts))
-        if tasks.counts[fewest] <= shot:
-            name = self.pool.class_names[tasks.classes[fewest]]
+        name, count = tasks.fewest
+        if count <= shot:
             raise BadData(
-                f"Class '{name}' has {tasks.counts[fewest]} examples: with {shot} fixed as its "
-                "support, none is left for queries."
+                f"Class '{name}' has {count} examples: with {shot} fixed as its support, none is "
+                "left for queries."
             )
-        labels = self.pool.labels[self.examples]
-        in_classes = self.examples[np.argsort(labels, kind="stable")]
-        starts = np.cumsum(tasks.counts) - tasks.counts
-        self.support = in_classes[starts[:, None] + distinct(rng, tasks.counts, shot)]  # [C, k]
+        self.support = tasks.draw_examples(np.arange(tasks.size), shot, rng)  # [C, k]
         rest = np.setdiff1d(self.examples, self.support)
         others = queries_from == "others"
         self._besides = " besides its fixed support" if others else ""
         self._queries = ClassTasks(self.pool, tasks.classes, rest) if others else tasks
 
     def digest(self) -> str:
-        """Hex digest of the fixed support and of what queries are drawn from."""
+        """Digest the fixed support and what queries are drawn from; hex."""
         return digest_of("fixed-support", support=self.support, queries=self._queries.digest())
 
     def _check(self, shape: EpisodeShape) -> None:
         if shape.shot != (fixed := self.support.shape[1]):
             raise BadData(f"{fixed} support examples a class are fixed, not {shape.shot}.")
         self._queries.check_ways(shape.way)
-        fewest = int(np.argmin(self._queries.counts))
-        if self._queries.counts[fewest] < shape.query:
-            name = self.pool.class_names[self.classes[fewest]]
+        name, count = self._queries.fewest
+        if count < shape.query:
             raise BadData(
-                f"{shape.query} queries a class are asked for, but class '{name}' has "
-                f"{self._queries.counts[fewest]} examples{self._besides}."
+                f"{shape.query} queries a class are asked for, but class '{name}' has {count} "
+                f"examples{self._besides}."
             )
 
     def _sample(self, tasks: int, shape: EpisodeShape, rng: np.random.Generator) -> Episodes:

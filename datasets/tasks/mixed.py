@@ -58,7 +58,7 @@ class MixedTasks(TaskDistribution):
         )
 
     def digest(self) -> str:
-        """Hex digest of both sets with their examples, and lambda."""
+        """Digest both sets with their examples, and lambda; hex."""
         return digest_of(
             "mixed-tasks",
             base=self._base.digest(),

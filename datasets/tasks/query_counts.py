@@ -25,7 +25,7 @@ class MultinomialQueries(TaskDistribution):
         self._tasks = tasks
 
     def digest(self) -> str:
-        """Hex digest of what the classes and examples are drawn from."""
+        """Digest what the classes and examples are drawn from; hex."""
         return digest_of("multinomial-queries", tasks=self._tasks.digest())
 
     def _check(self, shape: EpisodeShape) -> None:
@@ -43,5 +43,5 @@ class MultinomialQueries(TaskDistribution):
 
 
 def most_queries(shape: EpisodeShape) -> EpisodeShape:
-    """The shape in which every class has as many queries as may fall on one of them."""
+    """Return the shape in which every class has as many queries as may fall on one of them."""
     return EpisodeShape(shape.way, shape.shot, 1 + shape.way * (shape.query - 1))

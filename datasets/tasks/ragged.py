@@ -30,7 +30,7 @@ class TaskGroup:
 
     @property
     def answers(self) -> tuple[int, int, int]:
-        """Tasks, queries of each and classes of each: the shape of the logits."""
+        """Return tasks, queries of each and classes of each: the shape of the logits."""
         return len(self), self.query.shape[1], self.support.shape[1]
 
     def __getitem__(self, chosen: slice) -> "TaskGroup":
@@ -39,7 +39,7 @@ class TaskGroup:
 
 
 def grouped(episodes: Episodes) -> Iterator[TaskGroup]:
-    """Every task in exactly one group; all in one if nothing is padded.
+    """Put every task into exactly one group; all into one if nothing is padded.
 
     A learner sees of a group what it would see of each task on its own: no absent class can win,
     no absent query counts, and a transductive learner sees no padding.
@@ -47,21 +47,23 @@ def grouped(episodes: Episodes) -> Iterator[TaskGroup]:
     Raises:
         BadData: a class has only a part of its support, or a task has no queries.
     """
-    there, asked = episodes.classes >= 0, episodes.query >= 0
+    there, queried = episodes.classes >= 0, episodes.query >= 0
     if not np.array_equal(
         episodes.support >= 0, np.broadcast_to(there[:, :, None], episodes.support.shape)
     ):
-        raise BadData("Every class of an episode needs all of its support, and no other class any.")
-    ways, queries = there.sum(axis=1), asked.sum(axis=(1, 2))
-    if np.any(asked & ~there[:, :, None]) or np.any(queries == 0):
+        raise BadData(
+            "Every class of an episode needs all of its support, and padding must have none."
+        )
+    ways, queries = there.sum(axis=1), queried.sum(axis=(1, 2))
+    if np.any(queried & ~there[:, :, None]) or np.any(queries == 0):
         raise BadData("Every episode needs queries, and they must be of its own classes.")
-    number = np.broadcast_to((there.cumsum(axis=1) - 1)[:, :, None], asked.shape)
+    number = np.broadcast_to((there.cumsum(axis=1) - 1)[:, :, None], queried.shape)
     for way, count in np.unique(np.stack([ways, queries], axis=1), axis=0):
         tasks = np.flatnonzero((ways == way) & (queries == count))
         size = len(tasks)
         yield TaskGroup(
             tasks=tasks,
             support=episodes.support[tasks][there[tasks]].reshape(size, way, -1),
-            query=episodes.query[tasks][asked[tasks]].reshape(size, count),
-            target=number[tasks][asked[tasks]].reshape(size, count),
+            query=episodes.query[tasks][queried[tasks]].reshape(size, count),
+            target=number[tasks][queried[tasks]].reshape(size, count),
         )

@@ -18,7 +18,7 @@ def training_steps(
     shape: Shape,
     rng: np.random.Generator,
 ) -> Iterator[Episodes]:
-    """The episodes of each of ``steps`` steps of ``size`` tasks.
+    """Draw the episodes of each of ``steps`` steps of ``size`` tasks.
 
     Tasks that can be counted are taken in passes: every one once, in random order, before any
     returns. The last step of a pass has what remains of it, so that ``ceil(count / size)`` steps
@@ -40,7 +40,7 @@ def training_steps(
 
 
 def _passes(count: int, steps: int, size: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Which of ``count`` tasks each step takes, int64; no step is of two passes."""
+    """Choose which of ``count`` tasks each step takes, int64; no step is of two passes."""
     parts: list[np.ndarray] = []
     while len(parts) < steps:
         order = rng.permutation(count)

@@ -8,9 +8,9 @@ from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.tasks.distribution import (
     VaryingTasks,
-    checked_examples,
     digest_of,
     in_chunks,
+    owned_examples,
 )
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape, Shape
 from fsl_sweep.orchestrator.errors import BadData
@@ -59,15 +59,15 @@ class WriterTasks(VaryingTasks):
             raise BadData("Tasks of writers need a pool that says who wrote each image.")
         self.pool, self._kept_support = pool, kept_support
         self.writers = np.unique(np.asarray(writers, dtype=np.int64))
-        if examples is None:
-            examples = np.flatnonzero(np.isin(pool.writers, self.writers))
-        self.examples = checked_examples(pool, examples)
-        if not np.isin(pool.writers[self.examples], self.writers).all():
-            raise BadData("Some examples are by a writer that the task distribution does not have.")
+        self.examples = owned_examples(pool, pool.writers, self.writers, examples, "by a writer")
+        kept_order = self.examples
+        if kept_support is not None:  # of the seed and the example, not of the other writers
+            draws = named_generator(kept_support, "kept support")
+            kept_order = draws.permutation(len(pool))[self.examples]
         # A cell is what one writer has of one class; cells are ordered by writer.
         place = np.searchsorted(self.writers, pool.writers[self.examples])
         labels = pool.labels[self.examples]
-        order = np.lexsort((self._kept_order(), labels, place))
+        order = np.lexsort((kept_order, labels, place))
         self._by_cell = self.examples[order]
         cells, self._starts, self._counts = np.unique(
             np.stack([place[order], labels[order]]), axis=1, return_index=True, return_counts=True
@@ -77,7 +77,7 @@ class WriterTasks(VaryingTasks):
 
     @property
     def size(self) -> int:
-        """How many writers there are."""
+        """Count the writers."""
         return len(self.writers)
 
     def _check(self, shape: Shape) -> None:
@@ -91,35 +91,13 @@ class WriterTasks(VaryingTasks):
             )
 
     def count(self, shape: Shape) -> int:
-        """How many writers have what ``shape`` asks for."""
+        """Count the writers who have what ``shape`` asks for."""
         return len(self.able(shape))
 
     def take(self, which: np.ndarray, shape: Shape, rng: np.random.Generator) -> Episodes:
-        """An episode of each of ``which``, positions in ``able``; each once: no shared example."""
+        """Draw an episode of each of ``which``, positions in ``able``; no two share an example."""
         self.check(shape)
-        return self._episodes(self.able(shape)[which], shape, rng)
-
-    def able(self, shape: Shape) -> np.ndarray:
-        """Positions in ``writers`` of those who have what ``shape`` asks for, int64."""
-        return np.flatnonzero(self.ways(shape) >= (shape.way or _LEAST_WAY))
-
-    def ways(self, shape: Shape) -> np.ndarray:
-        """How many classes each writer has with enough examples, int64 ``[len(writers)]``."""
-        enough = self._counts >= _per_class(shape)
-        return np.bincount(self._cell_writer[enough], minlength=len(self.writers))
-
-    def digest(self) -> str:
-        """Hex digest of the pool's content, the writers, the examples and the kept support."""
-        return digest_of(
-            "writer-tasks",
-            pool=self.pool.fingerprint,
-            writers=self.writers,
-            examples=self.examples,
-            **{"kept support": self._kept_support},
-        )
-
-    def _episodes(self, people: np.ndarray, shape: Shape, rng: np.random.Generator) -> Episodes:
-        """An episode of each of ``people``, positions in ``writers``."""
+        people = self.able(shape)[which]
         cells = np.flatnonzero(self._counts >= _per_class(shape))
         cells = cells[np.isin(self._cell_writer[cells], people)]
         way = shape.way or int(np.bincount(self._cell_writer[cells]).max())
@@ -132,6 +110,25 @@ class WriterTasks(VaryingTasks):
             lambda first, last: self._some_episodes(people[first:last], cells, padded, rng, kept),
         )
 
+    def able(self, shape: Shape) -> np.ndarray:
+        """Return positions in ``writers`` of those who have what ``shape`` asks for, int64."""
+        return np.flatnonzero(self.ways(shape) >= (shape.way or _LEAST_WAY))
+
+    def ways(self, shape: Shape) -> np.ndarray:
+        """Count each writer's classes with enough examples, int64 ``[len(writers)]``."""
+        enough = self._counts >= _per_class(shape)
+        return np.bincount(self._cell_writer[enough], minlength=len(self.writers))
+
+    def digest(self) -> str:
+        """Digest the pool's content, the writers, the examples and the kept support; hex."""
+        return digest_of(
+            "writer-tasks",
+            pool=self.pool.fingerprint,
+            writers=self.writers,
+            examples=self.examples,
+            **{"kept support": self._kept_support},
+        )
+
     def _some_episodes(
         self,
         people: np.ndarray,
@@ -140,7 +137,7 @@ class WriterTasks(VaryingTasks):
         rng: np.random.Generator,
         kept: bool,
     ) -> Episodes:
-        """Episodes of at most ``padded``; ``kept`` takes the examples of a cell in their order."""
+        """Draw episodes of at most ``padded``; ``kept`` takes a cell's examples in their order."""
         examples = np.full((len(people), padded.way, padded.per_class), -1, dtype=np.int64)
         classes = np.full((len(people), padded.way), -1, dtype=np.int64)
         owners = self._cell_writer[cells]
@@ -154,28 +151,18 @@ class WriterTasks(VaryingTasks):
         examples[task[row], slot[row], _ranks(row)] = self._by_cell[drawn]
         return Episodes.of(examples, padded.shot, classes)
 
-    def _kept_order(self) -> np.ndarray:
-        """Where each example comes among those of its cell, ``[len(examples)]``.
-
-        It depends on the seed and the example, not on the other writers.
-        """
-        if self._kept_support is None:
-            return self.examples
-        order = named_generator(self._kept_support, "kept support").permutation(len(self.pool))
-        return order[self.examples]
-
 
 def _per_class(shape: Shape) -> int:
-    """Examples that a class needs."""
+    """Return how many examples a class needs."""
     return shape.shot + (shape.query or 1)
 
 
 def _shuffled(
     starts: np.ndarray, counts: np.ndarray, most: int, rng: np.random.Generator | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """At most ``most`` of each range ``starts[r] .. starts[r] + counts[r] - 1``, in random order.
+    """Shuffle ranges ``starts[r] .. starts[r] + counts[r] - 1``, and keep ``most`` of each.
 
-    Without a generator they are the first, in order.
+    Without a generator they keep their order.
 
     Returns:
         The range of each drawn number, ascending, and the number; int64.
@@ -189,5 +176,5 @@ def _shuffled(
 
 
 def _ranks(rows: np.ndarray) -> np.ndarray:
-    """0, 1, 2, ... within each run of equal, ascending ``rows``."""
+    """Count 0, 1, 2, ... within each run of equal, ascending ``rows``."""
     return np.arange(len(rows)) - np.searchsorted(rows, rows)

@@ -30,12 +30,12 @@ ATTEMPTS = 10
 
 
 def unchanged(images: Images, draws: torch.Generator) -> Images:  # noqa: ARG001 - every augmentation is called alike
-    """The images, unchanged."""
+    """Return the images unchanged."""
     return images
 
 
 def crop_jitter_flip(images: Images, draws: torch.Generator) -> Images:
-    """MetaOptNet's, for CIFAR-FS, FC100 and tiered-ImageNet (arXiv 1904.03758, section 4.1).
+    """Augment as MetaOptNet for CIFAR-FS, FC100, tiered-ImageNet (arXiv 1904.03758, section 4.1).
 
     A crop from the zero-padded image (by 4 pixels; by 8 from 64 pixels on), brightness, contrast
     and saturation times 0.6 to 1.4 in random order, and a horizontal flip of every other image.
@@ -49,7 +49,7 @@ def crop_jitter_flip(images: Images, draws: torch.Generator) -> Images:
 
 
 def resized_crop_jitter_flip(images: Images, draws: torch.Generator) -> Images:
-    """Chen et al.'s, for mini-ImageNet (arXiv 1904.04232, section 4.1).
+    """Augment as Chen et al. for mini-ImageNet (arXiv 1904.04232, section 4.1).
 
     A crop of 8 to 100 % of the area with an aspect of 3/4 to 4/3, resized to the image's size,
     brightness, contrast and saturation times 0.6 to 1.4 in this order, and a horizontal flip of
@@ -62,7 +62,7 @@ def resized_crop_jitter_flip(images: Images, draws: torch.Generator) -> Images:
 
 
 def crop_boxes(count: int, height: int, width: int, draws: torch.Generator) -> Tensor:
-    """Boxes (top, left, height, width) of resized crops, int64 ``[count, 4]``, inside the image.
+    """Draw boxes (top, left, height, width) of resized crops, int64 ``[count, 4]``, in the image.
 
     The first of ten attempts that fits is taken, or the whole image if none does.
     """
@@ -98,6 +98,6 @@ def _flipped(images: Images, draws: torch.Generator) -> Images:
 
 
 def _uniform(draws: torch.Generator, rows: int, columns: int, low: float, high: float) -> Tensor:
-    """Draws ``[rows, columns]`` in [low, high), on the generator's device."""
+    """Draw numbers ``[rows, columns]`` in [low, high), on the generator's device."""
     unit = torch.rand(rows, columns, generator=draws, device=draws.device)
     return low + (high - low) * unit

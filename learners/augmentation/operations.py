@@ -16,7 +16,7 @@ LUMA = 0.2989, 0.587, 0.114  # ITU-R BT.601, rounded as torchvision rounds it
 
 
 def crop(images: Images, top: Int[Tensor, " n"], left: Int[Tensor, " n"], padding: int) -> Images:
-    """Windows of the images' own size, cut from the images padded with zeros on all sides.
+    """Cut windows of the images' own size from the images padded with zeros on all sides.
 
     Args:
         images: the batch.
@@ -35,12 +35,12 @@ def crop(images: Images, top: Int[Tensor, " n"], left: Int[Tensor, " n"], paddin
 
 
 def flip(images: Images, which: Bool[Tensor, " n"]) -> Images:
-    """Mirrors the images of ``which`` left to right."""
+    """Mirror the images of ``which`` left to right."""
     return torch.where(which[:, None, None, None], images.flip(-1), images)
 
 
 def jitter(images: Images, factors: Float[Tensor, "n 3"], order: Int[Tensor, "n 3"]) -> Images:
-    """Changes brightness, contrast and saturation of each image, in an order of its own.
+    """Change brightness, contrast and saturation of each image, in an order of its own.
 
     All three are a blend ``other + factor * (image - other)``, clipped to [0, 1]. They differ only
     in ``other``: black, the image's mean grey, its greys. So every image can have its own order.
@@ -58,7 +58,7 @@ def jitter(images: Images, factors: Float[Tensor, "n 3"], order: Int[Tensor, "n 
 
 
 def greys(images: Images) -> Float[Tensor, "n 1 h w"]:
-    """Luma of each pixel; an image of one channel is its own.
+    """Return the luma of each pixel; an image of one channel is its own.
 
     Raises:
         ValueError: the images have neither one channel nor three.
@@ -76,7 +76,7 @@ def greys(images: Images) -> Float[Tensor, "n 1 h w"]:
 
 
 def resized_crop(images: Images, boxes: Int[Tensor, "n 4"]) -> Images:
-    """Cuts a box (top, left, height, width) from each image and scales it to the image's size.
+    """Cut a box (top, left, height, width) from each image and scale it to the image's size.
 
     Bilinear, with pixel centres at halves. A box is never larger than its image, so no smoothing is
     needed.
@@ -104,12 +104,12 @@ def _blended_with(images: Tensor, operation: Tensor) -> Tensor:
 
 
 def _source_coordinates(side: int, start: Tensor, length: Tensor) -> Tensor:
-    """Where in the image each of ``side`` target pixels is read, kept inside its box."""
+    """Return where in the image each of ``side`` target pixels is read, kept inside its box."""
     target = torch.arange(side, device=start.device, dtype=start.dtype) + 0.5
     inside = (target * (length / side) - 0.5).clamp_min(0).minimum(length - 1)
     return start + inside
 
 
 def _to_grid(pixels: Tensor, side: int) -> Tensor:
-    """Pixel coordinates 0 .. side - 1 as ``grid_sample``'s -1 .. 1."""
+    """Convert pixel coordinates 0 .. side - 1 to ``grid_sample``'s -1 .. 1."""
     return pixels * (2 / max(side - 1, 1)) - 1

@@ -40,13 +40,13 @@ class Backbone(nn.Module, ABC):
 
     def __init_subclass__(cls, **others: Any) -> None:
         super().__init_subclass__(**others)
-        own = vars(cls).get("Options")
-        if own is None or issubclass(own, BackboneOptions):
+        options = vars(cls).get("Options")
+        if options is None or issubclass(options, BackboneOptions):
             return
-        if taken := sorted(own.model_fields.keys() & BackboneOptions.model_fields.keys()):
+        if taken := sorted(options.model_fields.keys() & BackboneOptions.model_fields.keys()):
             problem = f"{', '.join(taken)}: every backbone has options of these names"
             raise TypeError(f"{cls.__name__}.Options defines {problem}; rename yours.")
-        cls.Options = create_model(own.__name__, __base__=(BackboneOptions, own))
+        cls.Options = create_model(options.__name__, __base__=(BackboneOptions, options))
 
     def __init__(self, options: Any, image_shape: ImageShape) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Backbone(nn.Module, ABC):
 
     @property
     def body(self) -> nn.Module:
-        """The module whose weights a file of pretrained weights holds."""
+        """Return the module whose weights a file of pretrained weights holds."""
         return self
 
     def freeze(self) -> None:
@@ -63,12 +63,12 @@ class Backbone(nn.Module, ABC):
         self.requires_grad_(False).eval()
 
     def train(self, mode: bool = True) -> Self:
-        """As any module's, but a frozen backbone stays in evaluation mode."""
+        """Set the mode as of any module, but leave a frozen backbone in evaluation mode."""
         return super().train(mode and not self.frozen)
 
     @abstractmethod
     def forward(self, images: Images) -> Features:
-        """Features of normalised images of the shape that the backbone was built for.
+        """Compute features of normalised images of the shape that the backbone was built for.
 
         Raises:
             ValueError: the images have another shape.
@@ -76,7 +76,7 @@ class Backbone(nn.Module, ABC):
 
 
 def halved(name: str, image_shape: ImageShape, times: int) -> tuple[int, int]:
-    """Height and width of images after halving them; raises ConfigError if nothing is left."""
+    """Return height and width after halving; raise ConfigError if nothing is left of the images."""
     _, height, width = image_shape
     sides = height >> times, width >> times
     if min(sides) < 1:
@@ -90,7 +90,7 @@ def halved(name: str, image_shape: ImageShape, times: int) -> tuple[int, int]:
 
 
 def check_images(images: Tensor, image_shape: ImageShape) -> None:
-    """Raises ValueError unless ``images`` are ``[n, *image_shape]``."""
+    """Raise ValueError unless ``images`` are ``[n, *image_shape]``."""
     if images.ndim != 4 or tuple(images.shape[1:]) != image_shape:
         expected = ", ".join(map(str, image_shape))
         raise ValueError(
@@ -101,7 +101,7 @@ def check_images(images: Tensor, image_shape: ImageShape) -> None:
 
 
 def fastest_layout(images: Images) -> Images:
-    """The same images, channels last where that makes convolutions faster.
+    """Return the same images, channels last where that makes convolutions faster.
 
     On a CPU channels-last pooling, batch norm and convolution take about half the time; on a GPU
     tensor cores want it in half precision. The weights keep the usual layout, so that a snapshot
@@ -119,7 +119,7 @@ def fastest_layout(images: Images) -> Images:
 
 
 def initialised(convolution: nn.Conv2d) -> nn.Conv2d:
-    """The convolution with Kaiming normal weights by fan-out, for a ReLU.
+    """Give the convolution Kaiming normal weights by fan-out, for a ReLU, and return it.
 
     He et al., "Delving Deep into Rectifiers" (arXiv 1502.01852), equation 14, and the code of
     MetaOptNet and of "Two Sides of Meta-Learning Evaluation".

@@ -49,7 +49,7 @@ class Conv4(Backbone):
         self.blocks = nn.Sequential(*[_Block(n, options.width) for n in inputs])
 
     def forward(self, images: Images) -> Features:
-        """Features ``[n, feature_dim]`` of images ``[n, c, h, w]``."""
+        """Compute features ``[n, feature_dim]`` of images ``[n, c, h, w]``."""
         check_images(images, self.image_shape)
         return self.blocks(fastest_layout(images)).flatten(1)
 
@@ -67,14 +67,14 @@ class _Block(nn.Sequential):
         )
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002 - torch's name
-        """Feature maps ``[n, outputs, h // 2, w // 2]`` of ``[n, inputs, h, w]``."""
+        """Compute feature maps ``[n, outputs, h // 2, w // 2]`` of ``[n, inputs, h, w]``."""
         convolution, norm, pool, relu = self
         if self._norm_rises(input.device):
             return relu(norm(pool(convolution(input))))
         return super().forward(input)
 
     def _norm_rises(self, device: torch.device) -> bool:
-        """Whether batch norm is an increasing function of each unit, so that it may follow pooling.
+        """Check whether batch norm increases with each unit, so that it may follow pooling.
 
         The largest of four units is then the largest after it as well, to the last bit. Statistics
         of the batch would change with the order, and so would gradients where units are equal. On a

@@ -20,7 +20,7 @@ from torch.nn.functional import max_pool2d, pad
 def drop_blocks(
     features: Float[Tensor, "n c h w"], rate: float, block_size: int, draws: torch.Generator
 ) -> Float[Tensor, "n c h w"]:
-    """Zeroes blocks so that about ``rate`` of all units is dropped, and rescales the rest.
+    """Zero blocks so that about ``rate`` of all units is dropped, and rescale the rest.
 
     The rate, in [0, 1), ignores overlaps of blocks. ``block_size`` is the side of a block, at most
     that of the maps; 1 is dropout of single units. ``draws`` is on the device of the features. The
@@ -71,7 +71,7 @@ class DropSchedule(nn.Module):
         self.register_load_state_dict_post_hook(lambda schedule, _: schedule._mirror())
 
     def advance(self, device: torch.device) -> torch.Generator:
-        """Starts the next training step and returns its generator, on ``device``.
+        """Start the next training step and return its generator, on ``device``.
 
         Within `one_training_step` it starts the next pass of the step, with other draws.
         """
@@ -88,7 +88,7 @@ class DropSchedule(nn.Module):
 
     @property
     def rate(self) -> float:
-        """The drop rate of the current step, in [0, 1)."""
+        """Return the drop rate of the current step, in [0, 1)."""
         return self.final_rate * min(1.0, self._step / self.steps)
 
     def _mirror(self) -> None:
@@ -98,7 +98,7 @@ class DropSchedule(nn.Module):
 
 @contextmanager
 def one_training_step(network: nn.Module) -> Iterator[None]:
-    """Makes the schedules of ``network`` count all passes within the block as one training step.
+    """Count all passes through ``network`` within the block as one training step.
 
     A step may have one pass, two (support and queries) or one for each step of an adaptation.
     """

@@ -21,6 +21,6 @@ class Identity(Backbone):
         self.feature_dim = prod(image_shape)
 
     def forward(self, images: Images) -> Features:
-        """The images, flattened to ``[n, c * h * w]``."""
+        """Flatten the images to ``[n, c * h * w]``."""
         check_images(images, self.image_shape)
         return images.flatten(1)

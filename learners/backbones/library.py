@@ -53,14 +53,14 @@ class LibraryBackbone(Backbone):
 
     @property
     def body(self) -> nn.Module:
-        """The library's model: names in a file of weights are those of the library."""
+        """Return the library's model: names in a file of weights are those of the library."""
         return self.network
 
     def forward(self, images: Images) -> Features:
-        """Features ``[n, feature_dim]`` of images ``[n, c, h, w]``."""
+        """Compute features ``[n, feature_dim]`` of images ``[n, c, h, w]``."""
         check_images(images, self.image_shape)
         return self.network(fastest_layout(images.expand(-1, 3, -1, -1)))
 
     @abstractmethod
     def _without_classifier(self, image_shape: ImageShape) -> nn.Module:
-        """The model for images of this height and width, without its classifier."""
+        """Build the model for images of this height and width, without its classifier."""

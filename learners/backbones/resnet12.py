@@ -72,7 +72,7 @@ class ResNet12(Backbone):
         self.drop = DropSchedule(options.drop_rate, options.drop_steps)
 
     def forward(self, images: Images) -> Features:
-        """Features ``[n, feature_dim]``; in training mode this advances the drop schedule."""
+        """Compute features ``[n, feature_dim]``; in training mode, advance the drop schedule."""
         check_images(images, self.image_shape)
         maps = fastest_layout(images)
         dropping = self.training and self.drop_rate > 0

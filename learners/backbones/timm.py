@@ -33,7 +33,7 @@ class TimmBackbone(LibraryBackbone):
 
 @cache
 def timm_backbone(model: str) -> type[Backbone]:
-    """The backbone class of a model of timm; the same one each time.
+    """Return the backbone class of a model of timm; the same one each time.
 
     Raises:
         UnknownName: timm has no model of that name.
@@ -46,7 +46,7 @@ def timm_backbone(model: str) -> type[Backbone]:
 
 
 def load_timm() -> ModuleType:
-    """``timm``, which imports torchvision.
+    """Import ``timm``, which imports torchvision.
 
     Raises:
         ConfigError: it is not installed.

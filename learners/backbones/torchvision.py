@@ -36,7 +36,7 @@ class TorchvisionBackbone(LibraryBackbone):
 
 @cache
 def torchvision_backbone(model: str) -> type[Backbone]:
-    """The backbone class of a classification model of torchvision; the same one each time.
+    """Return the backbone class of a classification model of torchvision, the same one each time.
 
     Raises:
         UnknownName: torchvision has no classification model of that name.
@@ -47,7 +47,7 @@ def torchvision_backbone(model: str) -> type[Backbone]:
 
 
 def is_torchvision_model(name: str) -> bool:
-    """Whether torchvision has a classification model of that name."""
+    """Check whether torchvision has a classification model of that name."""
     return name in _models()
 
 
@@ -57,7 +57,7 @@ def _models() -> list[str]:
 
 
 def _classifier(network: nn.Module) -> str:
-    """Name of the layer that gives the classes."""
+    """Return the name of the layer that gives the classes."""
     for name, layer in network.named_modules():
         if _CLASSES in (getattr(layer, "out_features", 0), getattr(layer, "out_channels", 0)):
             return name
@@ -65,7 +65,7 @@ def _classifier(network: nn.Module) -> str:
 
 
 def _extra_arguments(model: str, image_shape: ImageShape) -> dict[str, Any]:
-    """What some models need: the image size, or no auxiliary classifiers."""
+    """Return what some models need: the image size, or no auxiliary classifiers."""
     if model.startswith("vit_"):
         return {"image_size": image_shape[1]}
     if model.startswith("maxvit"):

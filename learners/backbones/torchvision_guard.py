@@ -20,7 +20,7 @@ _SIGNATURE = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
 
 
 def load_torchvision(module: str = "torchvision") -> ModuleType:
-    """``torchvision``, or a module of it, imported in a way that also works with a CPU torch."""
+    """Import ``torchvision``, or a module of it, in a way that also works with a CPU torch."""
     while True:  # torch refuses to declare an operator twice
         try:
             with warnings.catch_warnings():

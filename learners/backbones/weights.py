@@ -64,11 +64,11 @@ def _data(path: str, sha256: str | None) -> bytes:
         data = Path(path).read_bytes()
     except OSError as failure:
         problem = f"The weights '{path}' cannot be read: {failure.strerror or failure}."
-        raise MachineFailure(f"{problem} Every node needs the file at that place.") from failure
+        raise MachineFailure(f"{problem} Every node needs the file at that path.") from failure
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise MachineFailure(
             f"The weights '{path}' are not those that the sweep was planned with: the file was "
-            "changed, or is another one on this node. Put the former back, or run the sweep again."
+            "changed, or this node has another. Restore the original, or run the sweep again."
         )
     return data
 
@@ -86,7 +86,7 @@ def _content(data: bytes, path: str) -> Any:
 
 
 def _tensors(content: Any, path: str) -> dict[str, Tensor]:
-    """The floating-point tensors by their names."""
+    """Return the floating-point tensors by their names."""
     outer = content if isinstance(content, Mapping) else {}
     inner = (outer[key] for key in _WRAPPERS if isinstance(outer.get(key), Mapping))
     tensors = {
@@ -96,27 +96,27 @@ def _tensors(content: Any, path: str) -> dict[str, Tensor]:
     }
     if not tensors:
         held = f"keys: {_named(map(str, outer))}" if outer else type(content).__name__
-        problem = f"'{path}' holds no weights by name ({held})"
+        problem = f"'{path}' holds no named weights ({held})"
         raise ConfigError("", KEY, f"{problem}; save the network's state_dict() in a file")
     return tensors
 
 
 def _prefix(names: Iterable[str], wanted: Collection[str], path: str) -> str:
-    """What precedes most of the wanted names in a file, such as ``module.``."""
+    """Return what precedes most of the wanted names in a file, such as ``module.``."""
     counts = Counter(
-        name.removesuffix(own) for name in names for own in wanted if f".{name}".endswith(f".{own}")
+        name.removesuffix(end) for name in names for end in wanted if f".{name}".endswith(f".{end}")
     )
     most = max(counts.values(), default=0)
     best = [prefix for prefix, count in counts.items() if count == most]
     if len(best) > 1 and most == len(wanted) and "" not in best:
         places = _named(repr(prefix) for prefix in best)
-        problem = f"'{path}' holds several such networks, whose names begin with {places}"
-        raise ConfigError("", KEY, f"{problem}; save one of them in a file")
+        problem = f"'{path}' holds several networks of this kind, whose names begin with {places}"
+        raise ConfigError("", KEY, f"{problem}; save only one of them in a file")
     return min(best, key=len, default="")
 
 
 def _of_a_classifier(name: str, part: Mapping[str, Tensor], width: int) -> bool:
-    """Whether it is a weight or bias of a layer from features to classes."""
+    """Check whether it is a weight or bias of a layer from features to classes."""
     stem, _, last = name.rpartition(".")
     first = name.partition(".")[0].lower()
     weight = part.get(f"{stem}.weight")
@@ -129,28 +129,28 @@ def _of_a_classifier(name: str, part: Mapping[str, Tensor], width: int) -> bool:
 
 
 def differences(
-    given: Mapping[str, Tensor], wanted: Mapping[str, Tensor], extra: Collection[str]
+    tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor], extra: Collection[str]
 ) -> list[str]:
-    """What keeps the tensors of a file from being a network's; ``extra`` has no place in it."""
-    missing = [name for name in wanted if name not in given]
+    """Say what keeps the tensors of a file from being a network's; ``extra`` has no place in it."""
+    missing = [name for name in wanted if name not in tensors]
     other = [
-        f"{name}: {list(given[name].shape)}, not {list(tensor.shape)}"
+        f"{name}: {list(tensors[name].shape)}, not {list(tensor.shape)}"
         for name, tensor in wanted.items()
-        if name in given and given[name].shape != tensor.shape
+        if name in tensors and tensors[name].shape != tensor.shape
     ]
     return [
         f"{len(names)} of {total} {kind} ({_named(names)})"
         for names, total, kind in (
             (missing, len(wanted), "missing"),
             (other, len(wanted), "of another shape"),
-            (extra, len(given), "superfluous"),
+            (extra, len(tensors), "superfluous"),
         )
         if names
     ]
 
 
 def _named(names: Iterable[str]) -> str:
-    """The first few of them."""
+    """List the first few names."""
     listed = list(names)
     more = f", and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
     return ", ".join(listed[:_SHOWN]) + more

@@ -45,7 +45,7 @@ class WRN16x10(Backbone):
         self.norm = nn.BatchNorm2d(WIDTHS[-1])
 
     def forward(self, images: Images) -> Features:
-        """Features ``[n, 640]``, none negative."""
+        """Compute features ``[n, 640]``, none negative."""
         check_images(images, self.image_shape)
         maps = self.blocks(self.stem(fastest_layout(images)))
         return relu(self.norm(maps)).mean(dim=(-2, -1))

@@ -34,7 +34,7 @@ class Optimality(NamedTuple):
 
 
 def optimality(problem: Problem, value: Float[Tensor, "B m n"]) -> Optimality:
-    """Measures A against the optimality conditions, from A only.
+    """Measure A against the optimality conditions, from A only.
 
     The multiplier of row i's sum is nu_i = min_j (Y - HA)_ij, which leaves mu = Y - HA - nu >= 0
     for the bounds. The residual is the largest of |sum_j A_ij| / C (feasibility) and
@@ -75,7 +75,7 @@ class Face:
         free: Bool[Tensor, "B m n"],
         added: Float[Tensor, "B m n"] | None = None,
     ) -> "Face":
-        """Factorises the Hessian, with ``added`` on each class's diagonal; NaN if not definite."""
+        """Factorise the Hessian, with ``added`` on each class's diagonal; NaN if not definite."""
         by_class = free.transpose(-1, -2)
         counts = by_class.sum(-1, keepdim=True)
         r = int(counts.max())
@@ -99,7 +99,7 @@ class Face:
     def solve(
         self, right: Float[Tensor, "B m n"], sums: Float[Tensor, "B m"]
     ) -> tuple[Float[Tensor, "B m n"], Float[Tensor, "B m"]]:
-        """X, zero off the face, and nu with (H X)_ij + nu_i = right_ij on it, and X 1 = -sums."""
+        """Find X, zero off the face, and nu: (H X)_ij + nu_i = right_ij on it, and X 1 = -sums."""
         by_class = right.transpose(-1, -2)
         gathered = by_class.gather(-1, self.rows)
         plain = self._apply(gathered, by_class).sum(1)
@@ -125,7 +125,7 @@ class Outcome(NamedTuple):
 def solve_exactly(
     problem: Problem, free: Bool[Tensor, "B m n"], tolerance: float, limit: int
 ) -> Outcome:
-    """Exchanges active constraints, from a guess, until all residuals are within ``tolerance``.
+    """Exchange active constraints, from a guess, until all residuals are within ``tolerance``.
 
     ``free`` needs an entry in every row; the exchanges keep that, because a row that sums to zero
     cannot have all its entries at or above bounds that sum to C > 0.
@@ -139,11 +139,11 @@ def solve_exactly(
         start = torch.where(free, value, bound)
         change, nu = face.solve(targets - hessian @ start, start.sum(-1))
         value = start + change
-        found = optimality(problem, value)
-        unsolved = ~(found.residual <= tolerance)
+        state = optimality(problem, value)
+        unsolved = ~(state.residual <= tolerance)
         if step == limit or not unsolved.any():
             break
-        pulled = found.slope - nu.unsqueeze(-1) < -tolerance * found.size
+        pulled = state.slope - nu.unsqueeze(-1) < -tolerance * state.size
         violated = torch.where(free, value - bound > limits, pulled)
         flips = violated & unsolved[:, None, None]
         if flips.any():  # else the same face again, which refines the solution
@@ -153,5 +153,5 @@ def solve_exactly(
 
 
 def _expand(values: Tensor, classes: int) -> Tensor:
-    """``[B, k]`` as ``[B, classes, k]`` without a copy."""
+    """Expand ``[B, k]`` to ``[B, classes, k]`` without a copy."""
     return values.unsqueeze(1).expand(-1, classes, -1)

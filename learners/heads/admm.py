@@ -20,7 +20,7 @@ def guess_free(
     bound: Float[Tensor, "B m n"],
     steps: int,
 ) -> Bool[Tensor, "B m n"]:
-    """Where the solution of `solve_dual` is probably below its bound, after ``steps`` of ADMM.
+    """Guess where the solution of `solve_dual` is below its bound, by ``steps`` of ADMM.
 
     In float32, because only the pattern is used. Every row of the answer has a free entry; a task
     that overflows float32 is free everywhere.
@@ -44,7 +44,7 @@ def guess_free(
 
 
 def _penalty(hessian: Float[Tensor, "B m m"]) -> Float[Tensor, "B 1 1"]:
-    """The penalty that balances the two sides: about the middle of the spectrum.
+    """Return the penalty that balances the two sides: about the middle of the spectrum.
 
     It is the mean of the diagonal of the centred kernel: features with a large common mean add one
     huge eigenvalue.
@@ -54,7 +54,7 @@ def _penalty(hessian: Float[Tensor, "B m m"]) -> Float[Tensor, "B 1 1"]:
 
 
 def inverse_of(matrices: Float[Tensor, "*batch m m"]) -> Float[Tensor, "*batch m m"]:
-    """Inverses of positive definite matrices; NaN for one that is not, as far as rounding lets."""
+    """Invert positive definite matrices; NaN for one that is not, as far as rounding lets."""
     factor, info = torch.linalg.cholesky_ex(matrices)
     # The inversion raises at a zero on the diagonal, which a failed factorisation may leave.
     factor.diagonal(dim1=-2, dim2=-1).masked_fill_((info != 0).unsqueeze(-1), torch.nan)

@@ -13,7 +13,7 @@ from fsl_sweep.learners.shapes import Logits, Query, Support
 
 
 def log_densities(support: Support, query: Query, shrinkage: float) -> Logits:
-    """Log density of each query under each class, up to a constant common to the classes.
+    """Compute each query's log density under each class, up to a constant common to the classes.
 
     Matrices are inverted in the space of a class's examples (Woodbury's identity): shot x shot
     instead of d x d.

@@ -18,7 +18,7 @@ _TO_THE_BOUNDARY = 0.99
 
 
 def guess_free_surely(problem: Problem) -> Bool[Tensor, "B m n"]:
-    """Where the solution of ``problem`` is below its bound; every row has such an entry."""
+    """Find where the solution of ``problem`` is below its bound; every row has such an entry."""
     hessian, targets, bound = problem
     limit = bound.amax((-2, -1), keepdim=True)
     everywhere = torch.ones_like(targets, dtype=torch.bool)
@@ -50,7 +50,7 @@ def guess_free_surely(problem: Problem) -> Bool[Tensor, "B m n"]:
 def _direction(
     face: Face, slack: Tensor, multiplier: Tensor, products: Tensor
 ) -> tuple[Float[Tensor, "B m n"], Float[Tensor, "B m n"]]:
-    """Changes of slack and multiplier that would make their products smaller by ``products``."""
+    """Return changes of slack and multiplier that make their products smaller by ``products``."""
     change, _ = face.solve(products / slack, torch.zeros_like(slack[..., 0]))
     return -change, (multiplier * change - products) / slack
 
@@ -58,6 +58,6 @@ def _direction(
 def _longest(
     slack: Tensor, d_slack: Tensor, multiplier: Tensor, d_multiplier: Tensor
 ) -> Float[Tensor, "B 1 1"]:
-    """The longest common step, at most 1, that leaves both positive."""
+    """Return the longest common step, at most 1, that leaves both positive."""
     rate = torch.maximum(-d_slack / slack, -d_multiplier / multiplier)
     return 1 / rate.amax((-2, -1), keepdim=True).clamp_min(1)

@@ -15,8 +15,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
-from fsl_sweep.learners.heads.ridge import one_hot_targets
+from fsl_sweep.learners.heads.precision import full_precision
+from fsl_sweep.learners.heads.ridge import labelled_examples
 from fsl_sweep.learners.heads.solution import LinearFit, Solution, iterated
 from fsl_sweep.learners.shapes import Support
 
@@ -27,22 +27,20 @@ _MOST_HALVINGS = 20
 
 @torch.no_grad()
 def fit(support: Support, C: float) -> LinearFit:
-    """Fits a penalised multinomial logistic regression to each task.
+    """Fit a penalised multinomial logistic regression to each task.
 
     Args:
         support: features, finite; a task that has others gets status ``NOT_FINITE``.
         C: inverse strength of the penalty, above 0.
     """
-    tasks, way, shot, width = support.shape
     with full_precision(support.device):
-        examples = at_least_float32(support).reshape(tasks, way * shot, width)
-        targets = one_hot_targets(way, shot, like=examples).expand(tasks, -1, -1)
+        examples, targets = labelled_examples(support)
         basis = None
-        if width > way * shot:
+        if examples.shape[2] > examples.shape[1]:
             # The weights lie in the span of the examples. In a basis of it the norm is the same,
             # and the problem is as small as the support.
-            basis, upper = torch.linalg.qr(examples.transpose(-1, -2))
-            examples = upper.transpose(-1, -2)
+            basis, upper = torch.linalg.qr(examples.mT)
+            examples = upper.mT
         solution = solve(examples, targets, C)
         weights, intercept = solution.value[:, :-1], solution.value[:, -1]
         return LinearFit(weights if basis is None else basis @ weights, solution, intercept)
@@ -50,7 +48,7 @@ def fit(support: Support, C: float) -> LinearFit:
 
 @torch.no_grad()
 def solve(examples: Float[Tensor, "B m r"], targets: Float[Tensor, "B m n"], C: float) -> Solution:
-    """Weights, with the intercept as their last row, of each problem of a batch.
+    """Find the weights, with the intercept as their last row, of each problem of a batch.
 
     Args:
         examples: features, float32 or float64.
@@ -104,7 +102,7 @@ class _Problem:
         return cls(extended, targets, C * transposed @ targets, penalty, factor, C)
 
     def loss(self, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Objective ``[B]`` and class probabilities ``[B, m, n]``."""
+        """Return the objective ``[B]`` and class probabilities ``[B, m, n]``."""
         log_probabilities = (self.examples @ value).log_softmax(dim=-1)
         misfit = -(self.targets * log_probabilities).sum(dim=(1, 2))
         size = (self.penalty * value.square()).sum(dim=(1, 2))
@@ -115,13 +113,13 @@ class _Problem:
         return self.penalty * value + self.C * self.examples.transpose(-1, -2) @ error
 
     def curvature(self, step: Tensor, probabilities: Tensor) -> Tensor:
-        """The Hessian times a step."""
+        """Multiply the Hessian by a step."""
         change = probabilities * (self.examples @ step)
         change = change - probabilities * change.sum(dim=-1, keepdim=True)
         return self.penalty * step + self.C * self.examples.transpose(-1, -2) @ change
 
     def newton_step(self, gradient: Tensor, probabilities: Tensor) -> Tensor:
-        """About -H^-1 g, by preconditioned conjugate gradients, for all tasks together."""
+        """Find about -H^-1 g, by preconditioned conjugate gradients, for all tasks together."""
         step, rest = torch.zeros_like(gradient), -gradient
         near = torch.cholesky_solve(rest, self.factor)
         direction, size = near, _dot(rest, near)
@@ -143,7 +141,7 @@ class _Problem:
     def search(
         self, value: Tensor, step: Tensor, gradient: Tensor, loss: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The step, halved until the objective decreases enough; its loss and probabilities."""
+        """Halve the step until the objective decreases enough; also return loss, probabilities."""
         slope = _dot(gradient, step)
         slack = 10 * torch.finfo(loss.dtype).eps * loss.abs()  # rounding, close to the solution
         length = torch.ones_like(loss)

@@ -10,10 +10,10 @@ from torch import Tensor
 
 
 def full_precision(device: torch.device) -> torch.autocast:
-    """A context in which autocast is off on ``device``."""
+    """Switch autocast off on ``device`` within the block."""
     return torch.autocast(device.type, enabled=False)
 
 
 def at_least_float32(values: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """Half-precision values as float32; float32 and float64 as they are."""
+    """Convert half precision to float32; leave float32 and float64 as they are."""
     return values.float() if values.dtype in (torch.bfloat16, torch.float16) else values

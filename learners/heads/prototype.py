@@ -16,13 +16,13 @@ Centres = Float[Tensor, "task way d"]
 
 
 def prototypes(support: Support) -> Centres:
-    """Mean support feature of each class (equation 1), float32 at least; see `check_support`."""
+    """Average each class's support (equation 1), in float32 at least; see `check_support`."""
     check_support(*support.shape[1:3])
     return at_least_float32(support).mean(dim=2)
 
 
 def squared_distances(query: Query, centres: Centres) -> Logits:
-    """Squared Euclidean distance of each query to each centre of its task, never negative.
+    """Return the squared distance of each query to each centre of its task, never negative.
 
     Computed as |q|^2 - 2 q.c + |c|^2, which needs no ``[task, m, way, d]`` tensor. All are first
     shifted by the mean of the centres, which reduces the rounding error of the difference.
@@ -37,7 +37,7 @@ def squared_distances(query: Query, centres: Centres) -> Logits:
 
 
 def cosine_similarities(query: Query, centres: Centres) -> Logits:
-    """Cosine of the angle between each query and each centre of its task, in [-1, 1]."""
+    """Return the cosine between each query and each centre of its task, in [-1, 1]."""
     with full_precision(query.device):
         query, centres = normalize(at_least_float32(query), dim=-1), normalize(centres, dim=-1)
         return torch.matmul(query, centres.transpose(-1, -2))

@@ -19,31 +19,42 @@ from fsl_sweep.learners.shapes import Support
 
 
 def fit(support: Support, lam: float) -> LinearFit:
-    """Fits 2 S' (S S' + lam I)^-1 Y to support features S of each task.
+    """Fit 2 S' (S S' + lam I)^-1 Y to support features S of each task.
 
     With fewer features than examples the equal primal form 2 (S'S + lam I)^-1 S'Y is solved,
     whose system is the smaller one.
     """
-    tasks, way, shot, features = support.shape
     with full_precision(support.device):
-        examples = at_least_float32(support).reshape(tasks, way * shot, features)
-        transposed = examples.transpose(-1, -2)
-        targets = one_hot_targets(way, shot, like=examples)
-        if features < way * shot:
-            solution = solve(transposed @ examples, transposed @ targets, lam)
+        examples, targets = labelled_examples(support)
+        transposed = examples.mT
+        if examples.shape[2] < examples.shape[1]:
+            solution = solve(transposed @ examples, transposed @ targets[0], lam)
             return LinearFit(solution.value, solution)
-        solution = solve(examples @ transposed, targets.expand(tasks, -1, -1), lam)
+        solution = solve(examples @ transposed, targets, lam)
         return LinearFit(transposed @ solution.value, solution)
 
 
+def labelled_examples(
+    support: Support,
+) -> tuple[Float[Tensor, "task m d"], Float[Tensor, "task m way"]]:
+    """Flatten a support into examples, float32 at least, with one-hot targets of their classes.
+
+    Raises:
+        ValueError: as `check_support`.
+    """
+    tasks, way, shot = support.shape[:3]
+    examples = at_least_float32(support).flatten(1, 2)
+    return examples, one_hot_targets(way, shot, like=examples).expand(tasks, -1, -1)
+
+
 def one_hot_targets(way: int, shot: int, like: Tensor) -> Float[Tensor, "m way"]:
-    """Targets of support examples in class order: 1 for the own class; see `check_support`."""
+    """Return one-hot targets of support examples in class order; see `check_support`."""
     check_support(way, shot)
     return torch.eye(way, dtype=like.dtype, device=like.device).repeat_interleave(shot, dim=0)
 
 
 def solve(kernel: Float[Tensor, "B m m"], targets: Float[Tensor, "B m n"], lam: float) -> Solution:
-    """Solves 2 (K + lam I)^-1 Y for each problem of a batch, by one batched Cholesky.
+    """Solve 2 (K + lam I)^-1 Y for each problem of a batch, by one batched Cholesky.
 
     Args:
         kernel: K, symmetric positive semi-definite, float32 or float64.
@@ -90,7 +101,7 @@ class _CholeskySolve(torch.autograd.Function):
 
 
 def _solve(kernel: Tensor, targets: Tensor, lam: float) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Value, status and residual of each problem, and the Cholesky factors."""
+    """Return value, status and residual of each problem, and the Cholesky factors."""
     system = kernel.clone()
     system.diagonal(dim1=-2, dim2=-1).add_(lam)
     factor, info = torch.linalg.cholesky_ex(system)
@@ -111,7 +122,7 @@ def _solve(kernel: Tensor, targets: Tensor, lam: float) -> tuple[Tensor, Tensor,
 
 
 def _diagnosis(system: Tensor, right: Tensor, info: Tensor, solved: Tensor) -> Int[Tensor, " B"]:
-    """Status of each problem: what is wrong with those that are not solved."""
+    """Say of each problem that is not solved what is wrong with it."""
     status = torch.where(info == 0, Status.INEXACT, Status.NOT_POSITIVE_DEFINITE)
     finite = system.isfinite().flatten(1).all(1) & right.isfinite().flatten(1).all(1)
     status = torch.where(finite, status, Status.NOT_FINITE)

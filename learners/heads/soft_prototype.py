@@ -16,7 +16,7 @@ ROUNDS = 10
 
 
 def soft_prototype_probabilities(support: Support, query: Query) -> Logits:
-    """Probability of each class of a task for each query; it depends on the other queries."""
+    """Return each class's probability for each query, which depends on the other queries."""
     with full_precision(query.device):
         support = normalize(at_least_float32(support), dim=-1)
         query = normalize(at_least_float32(query), dim=-1)

@@ -41,7 +41,7 @@ class Solution:
 def iterated(
     value: Tensor, residual: Tensor, tolerance: float, finite: Tensor, steps: int
 ) -> Solution:
-    """The solution of an iterative solver, from its last iterate and which problems are finite."""
+    """Make the solution of an iterative solver from its last iterate and the finite problems."""
     status = torch.where(residual <= tolerance, Status.SOLVED, Status.INEXACT)
     status = torch.where(finite, status, Status.NOT_FINITE)
     value = value.masked_fill((status != Status.SOLVED)[:, None, None], torch.nan)
@@ -49,7 +49,7 @@ def iterated(
 
 
 def check_shapes(kernel: Tensor, targets: Tensor) -> None:
-    """Raises ValueError unless a solver's arguments are ``[B, m, m]`` and ``[B, m, n]``."""
+    """Raise ValueError unless a solver's arguments are ``[B, m, m]`` and ``[B, m, n]``."""
     if kernel.shape != (*targets.shape[:2], targets.shape[1]):
         raise ValueError(
             "The kernel must be [B, m, m] and the targets [B, m, n]; "
@@ -72,7 +72,7 @@ class LinearFit:
     intercept: Float[Tensor, "task way"] | None = None
 
     def predict(self, query: Query) -> Logits:
-        """Logits of each query for each class."""
+        """Compute logits of each query for each class."""
         with full_precision(query.device):
             scores = at_least_float32(query) @ self.weights
             return scores if self.intercept is None else scores + self.intercept[:, None]

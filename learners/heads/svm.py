@@ -18,8 +18,8 @@ from torch.autograd.function import once_differentiable
 from fsl_sweep.learners.heads.active_set import Face, Outcome, Problem, optimality, solve_exactly
 from fsl_sweep.learners.heads.admm import guess_free
 from fsl_sweep.learners.heads.interior_point import guess_free_surely
-from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
-from fsl_sweep.learners.heads.ridge import one_hot_targets
+from fsl_sweep.learners.heads.precision import full_precision
+from fsl_sweep.learners.heads.ridge import labelled_examples
 from fsl_sweep.learners.heads.solution import LinearFit, Solution, Status, check_shapes
 from fsl_sweep.learners.shapes import Support
 
@@ -32,16 +32,14 @@ _NUMBERS_AT_ONCE = 2**24
 
 
 def fit(support: Support, C: float) -> LinearFit:
-    """Fits W = S' A to support features S of each task, where A solves the dual of kernel S S'.
+    """Fit W = S' A to support features S of each task, where A solves the dual of kernel S S'.
 
     Raises:
         ValueError: as `check_support`, or C is not positive.
     """
-    tasks, way, shot, features = support.shape
     with full_precision(support.device):
-        examples = at_least_float32(support).reshape(tasks, way * shot, features)
-        transposed = examples.transpose(-1, -2)
-        targets = one_hot_targets(way, shot, like=examples).expand(tasks, -1, -1)
+        examples, targets = labelled_examples(support)
+        transposed = examples.mT
         solution = solve_dual(examples @ transposed, targets, C)
         return LinearFit(transposed @ solution.value, solution)
 
@@ -49,7 +47,7 @@ def fit(support: Support, C: float) -> LinearFit:
 def solve_dual(
     kernel: Float[Tensor, "B m m"], targets: Float[Tensor, "B m n"], C: float
 ) -> Solution:
-    """Minimises 1/2 tr(A'(K + I)A) - tr(Y'A) subject to A <= C Y and A 1 = 0, for each problem.
+    """Minimise 1/2 tr(A'(K + I)A) - tr(Y'A) subject to A <= C Y and A 1 = 0, for each problem.
 
     Computes in float64 and answers in the kernel's type, whose precision is then fully used; at
     these sizes that costs little.
@@ -119,7 +117,7 @@ class _DualSolve(torch.autograd.Function):
 
 
 def _solve(problem: Problem) -> Outcome:
-    """From the cheap guess, and for the tasks that it does not solve from the reliable one."""
+    """Solve from the cheap guess, and tasks that it does not solve from the reliable one."""
     # The larger the problem, the more an exchange costs compared with a step of guessing.
     guess = guess_free(*problem, steps=20 + problem.hessian.shape[-1] // 5)
     outcome = solve_exactly(problem, guess, _TARGET, _MAX_STEPS)
@@ -132,7 +130,7 @@ def _solve(problem: Problem) -> Outcome:
 
 
 def _hessian(kernel: Tensor) -> tuple[Tensor, Bool[Tensor, " B"], Bool[Tensor, " B"]]:
-    """K + I in float64, which are finite, and which positive definite; the others become I."""
+    """Return K + I in float64, and which are finite and positive definite; others become I."""
     finite = kernel.isfinite().flatten(1).all(1)
     kernel = torch.where(finite[:, None, None], kernel, 0).double()
     hessian = (kernel + kernel.transpose(-1, -2)) / 2

@@ -30,7 +30,7 @@ def transport(
     lam: float,
     start: Float[Tensor, "B n"] | None = None,
 ) -> tuple[Solution, Float[Tensor, "B n"]]:
-    """The plan P that minimises <P, cost> - H(P) / lam under the given marginals.
+    """Find the plan P that minimises <P, cost> - H(P) / lam under the given marginals.
 
     Args:
         cost: M, of any sign, float32 or float64.
@@ -74,20 +74,20 @@ class _Problem:
     columns: Float[Tensor, "B n"]
 
     def plan(self, potentials: Tensor) -> Float[Tensor, "B n m"]:
-        """The plan of the given potentials, which has the rows' sums."""
+        """Return the plan of these potentials, which has the rows' sums."""
         return self.rows * (potentials[..., None] - self.cost).softmax(dim=1)
 
     def objective(self, potentials: Tensor) -> Float[Tensor, " B"]:
-        """What the right potentials minimise; convex."""
+        """Return the convex function that the right potentials minimise."""
         amounts = self.rows[:, 0] * (potentials[..., None] - self.cost).logsumexp(dim=1)
         return amounts.sum(dim=-1) - (self.columns * potentials).sum(dim=-1)
 
     def residual(self, plan: Tensor) -> Float[Tensor, " B"]:
-        """The largest error of a column's sum over the largest column."""
+        """Return the largest error of a column's sum over the largest column."""
         return (plan.sum(dim=2) - self.columns).abs().amax(dim=1) / self.columns.amax(dim=1)
 
     def newton_step(self, plan: Tensor) -> Float[Tensor, "B n"]:
-        """The Hessian's inverse times what the columns lack, damped while they lack much."""
+        """Return the Hessian's inverse times what the columns lack, damped while they lack much."""
         sums = plan.sum(dim=2)
         missing = self.columns - sums
         hessian = torch.diag_embed(sums) - plan @ (plan / self.rows).mT
@@ -103,7 +103,7 @@ class _Problem:
 def _best_move(
     problem: _Problem, potentials: Tensor, plan: Tensor, going: Tensor
 ) -> Float[Tensor, "B n"]:
-    """Potentials after a step, of those problems that are ``going``."""
+    """Return potentials after a step, of those problems that are ``going``."""
     newton = potentials + problem.newton_step(plan)
     # Close to the solution the objective is flat to rounding; the columns' errors are not.
     close = problem.residual(problem.plan(newton)) < problem.residual(plan) / 4
@@ -116,7 +116,7 @@ def _best_move(
 def _least(
     problem: _Problem, potentials: Tensor, plan: Tensor, newton: Tensor
 ) -> Float[Tensor, "B n"]:
-    """Potentials after Sinkhorn's step or a part of Newton's, whichever has the least objective."""
+    """Take Sinkhorn's step or a part of Newton's, whichever has the least objective."""
     tiny = torch.finfo(plan.dtype).tiny
     best = potentials + (problem.columns.log() - plan.sum(dim=2).clamp_min(tiny).log())
     least = problem.objective(best)

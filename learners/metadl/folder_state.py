@@ -3,7 +3,8 @@
 import io
 import tarfile
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -14,7 +15,7 @@ from fsl_sweep.orchestrator.errors import BadData
 
 
 def packed(write: Callable[[str], object]) -> UInt8[Tensor, " bytes"]:
-    """The files that ``write`` puts into an empty folder: a tar archive, equal for equal files.
+    """Pack the files that ``write`` puts into a folder: a tar archive, equal for equal files.
 
     Raises:
         ValueError: it wrote nothing, or something that is neither a file nor a folder.
@@ -30,18 +31,21 @@ def packed(write: Callable[[str], object]) -> UInt8[Tensor, " bytes"]:
     return torch.frombuffer(bytearray(archive.getvalue()), dtype=torch.uint8)
 
 
-def unpack(state: UInt8[Tensor, " bytes"], folder: Path) -> None:
-    """Put the files of `packed` into a folder.
+@contextmanager
+def unpacked(state: UInt8[Tensor, " bytes"]) -> Iterator[str]:
+    """Put the files of `packed` into a folder, which is deleted after the block.
 
     Raises:
         BadData: the state is no such archive, or would write elsewhere.
     """
     archive = io.BytesIO(state.cpu().numpy().tobytes())
-    try:
-        with tarfile.open(fileobj=archive, mode="r:") as tar:  # no compression: it could expand
-            tar.extractall(folder, filter="data")
-    except tarfile.TarError as failure:
-        raise BadData(f"What a program saved cannot be unpacked: {failure}.") from failure
+    with tempfile.TemporaryDirectory(prefix="fsl-sweep-") as folder:
+        try:
+            with tarfile.open(fileobj=archive, mode="r:") as tar:  # no compression: it could expand
+                tar.extractall(folder, filter="data")
+        except tarfile.TarError as failure:
+            raise BadData(f"What a program saved cannot be unpacked: {failure}.") from failure
+        yield folder
 
 
 def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:

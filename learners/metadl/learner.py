@@ -43,16 +43,16 @@ class MetadlOptions(Options):
 
     @field_validator("options")
     @classmethod
-    def _fit_the_meta_learner(cls, given: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    def _fit_the_meta_learner(cls, options: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         if "submission" in info.data:
-            made = SUBMISSIONS.find(info.data["submission"]).cls.meta_learner
+            meta_learner = SUBMISSIONS.find(info.data["submission"]).cls.meta_learner
             try:
-                inspect.signature(made).bind(**given)
+                inspect.signature(meta_learner).bind(**options)
             except TypeError as failure:
                 raise ValueError(
                     f"'{info.data['submission']}' does not take them: {failure}"
                 ) from None
-        return given
+        return options
 
 
 @final
@@ -72,10 +72,10 @@ class Metadl(SubmissionRun, Learner[Any]):
 
     @classmethod
     def trained_on(cls, options: MetadlOptions) -> TrainsOn:
-        """Episodes or batches, as the mode says."""
+        """Return episodes or batches, as the mode says."""
         return "episodes" if options.mode == "episode" else "batches"
 
     @classmethod
     def can_resume(cls, options: MetadlOptions) -> bool:
-        """Whether the submission's meta-learner has ``save`` and ``load`` of its own."""
+        """Tell whether the submission's meta-learner has ``save`` and ``load`` of its own."""
         return saves_itself(SUBMISSIONS.find(options.submission).cls.meta_learner)

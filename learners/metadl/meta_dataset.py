@@ -130,6 +130,6 @@ class ProgramTask:
 
 
 def challenge_images(unit: Float[Tensor, "*n c h w"]) -> Images:
-    """Images with values in [0, 1] as the challenge has them."""
+    """Convert images with values in [0, 1] to the challenge's form."""
     flat = unit.reshape(-1, *unit.shape[-3:])
     return np.ascontiguousarray((2 * flat - 1).permute(0, 2, 3, 1).cpu().numpy())

@@ -1,18 +1,16 @@
 """Running a submission: meta-training it, saving what it learned, and asking it for answers."""
 
 import random
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fsl_sweep.learners.metadl.folder_state import packed, unpack
+from fsl_sweep.learners.metadl.folder_state import packed, unpacked
 from fsl_sweep.learners.metadl.meta_dataset import MetaDataset, ProgramTask
 from fsl_sweep.learners.metadl.submissions import Learner, MetaLearner, Submission
 from fsl_sweep.orchestrator.errors import TrialFailure, in_one_line
@@ -53,11 +51,10 @@ class SubmissionRun(nn.Module):
                 self.saved = packed(learner.save)
 
     def answers(self, tasks: Iterable[ProgramTask]) -> Iterator[np.ndarray]:
-        """For each task the class of each query; the learner is loaded for each of them."""
+        """Answer each task by the class of each query; the learner is loaded for each of them."""
         if not len(self.saved):
             raise TrialFailure(f"submission '{self._name}' was not trained before it was measured")
-        with tempfile.TemporaryDirectory(prefix="fsl-sweep-") as folder:
-            unpack(self.saved, Path(folder))
+        with unpacked(self.saved) as folder:
             with seeded_globals(self._seed), self._blamed("Learner()"):
                 learner = self._submission.learner()
             for task in tasks:
@@ -68,7 +65,7 @@ class SubmissionRun(nn.Module):
                     raise TrialFailure(f"submission '{self._name}': {failure}") from failure
 
     def training_state(self) -> Tensor | None:
-        """What the meta-learner saves of itself, if it can."""
+        """Return what the meta-learner saves of itself, if it can."""
         meta_learner: Any = self._meta_learner
         if not saves_itself(meta_learner):
             return None
@@ -78,17 +75,19 @@ class SubmissionRun(nn.Module):
     def restore_training(self, state: Tensor) -> None:
         """Let the meta-learner load what it had saved."""
         meta_learner: Any = self._meta_learner
-        with tempfile.TemporaryDirectory(prefix="fsl-sweep-") as folder:
-            unpack(state, Path(folder))
-            with seeded_globals(self._seed), self._blamed("MetaLearner.load"):
-                meta_learner.load(folder)
+        with (
+            unpacked(state) as folder,
+            seeded_globals(self._seed),
+            self._blamed("MetaLearner.load"),
+        ):
+            meta_learner.load(folder)
 
     def get_extra_state(self) -> Tensor:
-        """The saved learner, which torch puts into the state dictionary."""
+        """Return the saved learner, which torch puts into the state dictionary."""
         return self.saved
 
     def set_extra_state(self, state: Tensor) -> None:
-        """The inverse of `get_extra_state`."""
+        """Take a saved learner from the state dictionary."""
         self.saved = state.cpu()
 
     @cached_property  # which bypasses torch's register of submodules: it may be a module
@@ -107,7 +106,7 @@ class SubmissionRun(nn.Module):
 
     @contextmanager
     def _blamed(self, step: str) -> Iterator[None]:
-        """Whatever the program raises ends the trial, with a message that names the program."""
+        """End the trial where the program raises, with a message that names the program."""
         try:
             yield
         except (TrialFailure, MemoryError, torch.OutOfMemoryError):
@@ -119,12 +118,12 @@ class SubmissionRun(nn.Module):
 
 
 def saves_itself(meta_learner: object) -> bool:
-    """Whether a meta-learner, or its class, has ``save`` and ``load`` of its own."""
+    """Tell whether a meta-learner, or its class, has ``save`` and ``load`` of its own."""
     return all(callable(getattr(meta_learner, name, None)) for name in ("save", "load"))
 
 
 def chosen_classes(answer: Any, queries: int, way: int) -> np.ndarray:
-    """What a predictor answered to m queries, as the class of each, int64 ``[m]``.
+    """Read what a predictor answered to m queries as the class of each, int64 ``[m]``.
 
     Raises:
         ValueError: it is neither finite probabilities or logits ``[m, way]`` nor integer labels
@@ -151,7 +150,7 @@ def chosen_classes(answer: Any, queries: int, way: int) -> np.ndarray:
 
 @contextmanager
 def seeded_globals(seed: int) -> Iterator[None]:
-    """Seeds Python's, NumPy's and torch's generators for the block, then restores them."""
+    """Seed Python's, NumPy's and torch's generators for the block, then restore them."""
     devices = list(range(torch.cuda.device_count()))
     python, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002 (it is the point)
     with torch.random.fork_rng(devices=devices):

@@ -18,7 +18,7 @@ class Predictor(Protocol):
     """What ``fit`` returns."""
 
     def predict(self, dataset_test: "QuerySet") -> Any:
-        """Probabilities or logits ``[m, way]``, or integer labels ``[m]`` or ``[m, 1]``."""
+        """Return probabilities or logits ``[m, way]``, or integer labels ``[m]`` or ``[m, 1]``."""
         ...
 
 

@@ -33,9 +33,9 @@ class Classifier(ClassificationLearner[LabelledBatch]):
         self.classifier = nn.Linear(backbone.feature_dim, n_base_classes)
 
     def classify(self, images: Images) -> Float[Tensor, "n classes"]:
-        """Logits of normalised images for every base class, float32 at least."""
+        """Compute logits of normalised images for every base class, float32 at least."""
         return at_least_float32(self.classifier(self.backbone(images)))
 
     def training_loss(self, batch: LabelledBatch) -> Loss:
-        """Mean cross-entropy over the images, among all base classes."""
+        """Return the mean cross-entropy over the images, among all base classes."""
         return cross_entropy(self.classify(batch.images), batch.labels)

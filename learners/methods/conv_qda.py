@@ -34,9 +34,9 @@ class ConvQda(EpisodicLearner):
 
     @classmethod
     def has_weights(cls, options: Any) -> bool:  # noqa: ARG003 (an interface)
-        """None: the Gaussians are the support's."""
+        """Return False: the Gaussians are the support's."""
         return False
 
     def head(self, support: Support, query: Query) -> Logits:
-        """Logits of each query for each class of its task."""
+        """Compute logits of each query for each class of its task."""
         return self.options.scale * log_densities(support, query, self.options.shrinkage)

@@ -52,7 +52,7 @@ class Finetune(PretrainedLearner, AdaptationLearner[LabelledBatch]):
 
     @classmethod
     def unsuited(cls, options: FinetuneOptions, backbone: BackboneOptions) -> str | None:
-        """A frozen backbone cannot be trained on a task's support."""
+        """Refuse to train a frozen backbone on a task's support."""
         if backbone.frozen and options.backbone_lr:
             return (
                 f"it trains the backbone on each support (backbone_lr: {options.backbone_lr:g}), "
@@ -62,7 +62,7 @@ class Finetune(PretrainedLearner, AdaptationLearner[LabelledBatch]):
         return None
 
     def predict(self, support: SupportImages, query: QueryImages) -> Logits:
-        """Logits of each query; the tasks are adapted to in turn."""
+        """Compute logits of each query; the tasks are adapted to in turn."""
         check_support(*support.shape[1:3])
         logits: list[Tensor] = []
         for task, queries in zip(support, query, strict=True):
@@ -74,16 +74,17 @@ class Finetune(PretrainedLearner, AdaptationLearner[LabelledBatch]):
     def _adapt(
         self, support: Float[Tensor, "way shot c h w"]
     ) -> tuple[dict[str, Tensor], list[Tensor]]:
-        """The backbone's weights and the classifier after training on a task's support."""
+        """Train on a task's support; return the backbone's weights and the classifier."""
         way, shot = support.shape[:2]
         images = support.flatten(0, 1)
         labels = torch.arange(way, device=images.device).repeat_interleave(shot)
         named = self.backbone.named_parameters() if self.options.backbone_lr else ()
         network = {name: weight.detach().clone().requires_grad_() for name, weight in named}
         like = self.classifier.weight
-        head = [like.new_ones(way, like.shape[1]), like.new_zeros(way)]
-        for part in head:
-            part.requires_grad_()
+        head = [
+            like.new_ones(way, like.shape[1], requires_grad=True),
+            like.new_zeros(way, requires_grad=True),
+        ]
         with torch.no_grad():
             frozen = None if network else self._features(network, images)
         descent = SGD(

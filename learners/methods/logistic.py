@@ -30,5 +30,5 @@ class Logistic(FrozenFeatures):
     Options = LogisticOptions
 
     def head(self, support: Support, query: Query) -> Logits:
-        """Logits of each query for each class of its task; not differentiable."""
+        """Compute logits of each query for each class of its task; not differentiable."""
         return logistic.fit(support, self.options.C).predict(query)

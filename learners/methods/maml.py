@@ -75,12 +75,12 @@ class GradientAdaptation(AdaptationLearner[EpisodeBatch]):
 
     @classmethod
     def fixed_way(cls, options: GradientAdaptationOptions) -> int:
-        """The number of the classifier's outputs."""
+        """Return the number of the classifier's outputs."""
         return options.way
 
     @classmethod
     def unsuited(cls, options: GradientAdaptationOptions, backbone: BackboneOptions) -> str | None:
-        """Batch norm by the statistics of a task's images is not that of a frozen backbone."""
+        """Refuse batch norm by the statistics of a task's images on a frozen backbone."""
         if backbone.frozen and options.batch_norm == "batch":
             return (
                 "'batch_norm: batch' normalises by the images of each task, which a frozen "
@@ -90,17 +90,17 @@ class GradientAdaptation(AdaptationLearner[EpisodeBatch]):
         return None
 
     def forward(self, images: Images) -> Tensor:
-        """Logits ``[n, way]`` without adaptation, float32 at least."""
+        """Compute logits ``[n, way]`` without adaptation, float32 at least."""
         return self.options.scale * at_least_float32(self.classifier(self.backbone(images)))
 
     def training_loss(self, batch: EpisodeBatch) -> Loss:
-        """Mean cross-entropy over the queries of all tasks, each at its task's adapted weights."""
+        """Average the cross-entropy over all tasks' queries, each at its task's adapted weights."""
         query, steps = batch.query.flatten(1, 2), self.options.inner_steps
         logits = self._adapted_logits(batch.support, query, steps, not self.first_order)
         return cross_entropy(logits.flatten(0, 1), query_labels(batch.query))
 
     def predict(self, support: SupportImages, query: QueryImages) -> Logits:
-        """Logits of each query at the weights that its task's support leads to."""
+        """Compute logits of each query at the weights that its task's support leads to."""
         check_support(*support.shape[1:3])
         with torch.no_grad():
             return self._adapted_logits(support, query, self.options.inner_steps_test, False)
@@ -118,10 +118,11 @@ class GradientAdaptation(AdaptationLearner[EpisodeBatch]):
         together = self._together(support.device)
         gradients = partial(_gradients_together if together else _gradients_alone, keep_graph)
         adaptable: Weights = {n: w for n, w in self.named_parameters() if w.requires_grad}
-        one = partial(self._one_task, adaptable, labels, steps, gradients)
+        answers = partial(self._one_task, adaptable, labels, steps, gradients)
         if together:
-            return vmap(one, randomness="different")(support.flatten(1, 2), query)
-        return torch.stack([one(*task) for task in zip(support.flatten(1, 2), query, strict=True)])
+            return vmap(answers, randomness="different")(support.flatten(1, 2), query)
+        tasks = zip(support.flatten(1, 2), query, strict=True)
+        return torch.stack([answers(*task) for task in tasks])
 
     def _one_task(
         self,
@@ -132,7 +133,7 @@ class GradientAdaptation(AdaptationLearner[EpisodeBatch]):
         support: Tensor,
         query: Tensor,
     ) -> Tensor:
-        """Logits ``[m, way]`` of a task's queries after ``steps`` steps on its support."""
+        """Compute logits ``[m, way]`` of a task's queries after ``steps`` steps on its support."""
 
         def support_loss(weights: Weights) -> Tensor:
             return cross_entropy(functional_call(self, weights, (support,)), labels)
@@ -143,7 +144,7 @@ class GradientAdaptation(AdaptationLearner[EpisodeBatch]):
         return functional_call(self, weights, (query,))
 
     def _together(self, device: torch.device) -> bool:
-        """Whether the tasks of a batch go through the network together, or in turn.
+        """Tell whether the tasks of a batch go through the network together, or in turn.
 
         On a CPU convolutions are faster in turn: with weights of its own for each task, a
         convolution becomes a grouped one. A training step of conv4 takes 1.3 to 2.3 times as long
@@ -154,7 +155,7 @@ class GradientAdaptation(AdaptationLearner[EpisodeBatch]):
         return device.type != "cpu" or not any(True for _ in self.backbone.parameters())
 
     def _vectorises(self) -> bool:
-        """Whether `torch.func.vmap` trains this network as one task at a time would.
+        """Tell whether `torch.func.vmap` trains this network as one task at a time would.
 
         It cannot if a pass changes state: running averages, the draws of DropBlock. And its second
         derivatives of batch norm are wrong, without a warning: a known, open defect of its batching

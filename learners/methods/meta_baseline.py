@@ -54,15 +54,15 @@ class MetaBaseline(FrozenFeatures):
 
     @classmethod
     def has_weights(cls, options: MetaBaselineOptions) -> bool:
-        """Only the temperature, if it is trained."""
+        """Tell whether the temperature is trained."""
         return options.learn_temperature
 
     def head(self, support: Support, query: Query) -> Logits:
-        """Logits temperature * cosine to the mean of the class's unit-norm features."""
+        """Compute logits temperature * cosine to the mean of the class's unit-norm features."""
         return self.temperature * cosine_similarities(query, prototypes(support))
 
     def training_loss(self, batch: EpisodeBatch | RaggedEpisodes | LabelledBatch) -> Loss:
-        """Mean cross-entropy: among all base classes, or within each episode."""
+        """Return the mean cross-entropy: among all base classes, or within each episode."""
         if isinstance(batch, EpisodeBatch | RaggedEpisodes):
             return episode_loss(self, batch, self.options.passes)
         return super().training_loss(batch)

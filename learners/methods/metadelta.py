@@ -46,8 +46,8 @@ class MetaDeltaOptions(Options):
                 resolve(BACKBONES, spec)
             except UserError as error:
                 raise ValueError(str(error)) from None
-            if given := sorted(spec.keys() & BackboneOptions.model_fields.keys()):
-                raise ValueError(f"only the trial's backbone takes {', '.join(given)}")
+            if reserved := sorted(spec.keys() & BackboneOptions.model_fields.keys()):
+                raise ValueError(f"only the trial's backbone takes {', '.join(reserved)}")
         return value
 
 
@@ -67,45 +67,45 @@ class MetaDelta(EmbeddingLearner[LabelledBatch]):
             others = [(type(backbone), backbone.options)] * (options.encoders - 1)
         else:
             others = [resolve(BACKBONES, spec) for spec in options.encoders]
-        encoders = [backbone, *(cls(given, backbone.image_shape) for cls, given in others)]
+        encoders = [backbone, *(cls(specific, backbone.image_shape) for cls, specific in others)]
         self.backbones = nn.ModuleList(encoders)
         self.widths = [encoder.feature_dim for encoder in encoders]
         self.classifiers = nn.ModuleList(nn.Linear(w, n_base_classes) for w in self.widths)
 
     @classmethod
     def has_weights(cls, options: MetaDeltaOptions) -> bool:
-        """Those of the encoders that it names itself; copies have what the trial's backbone has."""
+        """Tell whether the encoders that it names have any; copies have what the backbone has."""
         named = options.encoders if isinstance(options.encoders, list) else []
         return any(resolve(BACKBONES, spec)[0].has_weights for spec in named)
 
     @classmethod
     def unsuited(cls, options: MetaDeltaOptions, backbone: BackboneOptions) -> str | None:
-        """Copies of one pretrained network are no ensemble."""
+        """Refuse copies of one pretrained network, which are no ensemble."""
         copies = isinstance(options.encoders, int) and options.encoders > 1
         if copies and (backbone.weights is not None or backbone.frozen):
             return (
-                f"its {options.encoders} encoders are networks with random weights of their own, "
-                "but backbone.weights and backbone.frozen are about one; write 'encoders: 1', or "
-                "name the others"
+                f"its {options.encoders} encoders are networks with different random weights, but "
+                "backbone.weights and backbone.frozen are about a single network; write "
+                "'encoders: 1', or name the others"
             )
         return None
 
     def embed(self, images: Images) -> Features:
-        """Unit-norm features of every encoder, side by side."""
-        features = [normalize(at_least_float32(one(images)), dim=-1) for one in self.backbones]
-        return torch.cat(features, dim=-1)
+        """Compute unit-norm features of every encoder, side by side."""
+        features = (at_least_float32(backbone(images)) for backbone in self.backbones)
+        return torch.cat([normalize(part, dim=-1) for part in features], dim=-1)
 
     def head(self, support: Support, query: Query) -> Logits:
-        """Logits of each query for each class of its task."""
+        """Compute logits of each query for each class of its task."""
         check_support(*support.shape[1:3])
         pairs = zip(support.split(self.widths, -1), query.split(self.widths, -1), strict=True)
         return torch.stack([soft_prototype_probabilities(*pair) for pair in pairs]).mean(0).log()
 
     def training_loss(self, batch: LabelledBatch) -> Loss:
-        """Sum over the encoders of the mean cross-entropy: each is trained separately."""
+        """Sum the mean cross-entropy of all encoders: each is trained separately."""
         features = self.embed(batch.images).split(self.widths, dim=-1)
-        pairs = zip(self.classifiers, features, strict=True)
         losses = [
-            cross_entropy(self.options.scale * one(part), batch.labels) for one, part in pairs
+            cross_entropy(self.options.scale * classifier(part), batch.labels)
+            for classifier, part in zip(self.classifiers, features, strict=True)
         ]
         return torch.stack(losses).sum()

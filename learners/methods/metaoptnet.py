@@ -48,7 +48,7 @@ class Ridge(ScaledLearner):
     Options = RidgeOptions
 
     def head(self, support: Support, query: Query) -> Logits:
-        """Logits of each query for each class of its task."""
+        """Compute logits of each query for each class of its task."""
         return self.scale * ridge.fit(support, self.options.lam).predict(query)
 
 
@@ -69,5 +69,5 @@ class Svm(ScaledLearner):
     Options = SvmOptions
 
     def head(self, support: Support, query: Query) -> Logits:
-        """Logits of each query for each class of its task."""
+        """Compute logits of each query for each class of its task."""
         return self.scale * svm.fit(support, self.options.C).predict(query)

@@ -23,5 +23,5 @@ class Ncc(FrozenFeatures):
     Options = PretrainedOptions
 
     def head(self, support: Support, query: Query) -> Logits:
-        """Logits of each query for each class of its task."""
+        """Compute logits of each query for each class of its task."""
         return self.options.scale * cosine_similarities(query, prototypes(support))

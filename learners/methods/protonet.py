@@ -35,7 +35,7 @@ class Protonet(ScaledLearner):
     Options = ProtonetOptions
 
     def head(self, support: Support, query: Query) -> Logits:
-        """Logits of each query for each class of its task."""
+        """Compute logits of each query for each class of its task."""
         centres = prototypes(support)
         if self.options.metric == "cosine":
             return self.scale * cosine_similarities(query, centres)

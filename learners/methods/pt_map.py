@@ -52,12 +52,12 @@ class PtMap(FrozenFeatures):
     options: PtMapOptions
 
     def embed(self, images: Images) -> Features:
-        """Features of the backbone."""
+        """Compute features by the backbone."""
         return self.backbone(images)
 
     @torch.no_grad()
     def head(self, support: Support, query: Query) -> Logits:
-        """Logits of each query for each class of its task; not differentiable."""
+        """Compute logits of each query for each class of its task; not differentiable."""
         check_support(*support.shape[1:3])
         with full_precision(query.device):
             tasks, way, shot = support.shape[:3]
@@ -66,14 +66,14 @@ class PtMap(FrozenFeatures):
             )
             queries = prepared(query, self.options.power)
             centres, support_sums = examples.mean(dim=2), examples.sum(dim=2)
-            found, potentials = self._transport(queries, centres, None)
+            plan, potentials = self._transport(queries, centres, None)
             for _ in range(self.options.rounds):
-                shares = found.value
+                shares = plan.value
                 sums = support_sums + shares.transpose(-1, -2) @ queries
                 estimate = sums / (shot + shares.sum(dim=1))[..., None]
                 centres = centres + self.options.rate * (estimate - centres)
-                found, potentials = self._transport(queries, centres, potentials)
-            return found.value.clamp_min(torch.finfo(queries.dtype).tiny).log()
+                plan, potentials = self._transport(queries, centres, potentials)
+            return plan.value.clamp_min(torch.finfo(queries.dtype).tiny).log()
 
     def _transport(
         self,
@@ -81,7 +81,7 @@ class PtMap(FrozenFeatures):
         centres: Float[Tensor, "task way d"],
         start: Float[Tensor, "task way"] | None,
     ) -> tuple[Solution, Float[Tensor, "task way"]]:
-        """How much of each query each class gets: 1 a query, the same amount a class."""
+        """Share 1 a query among the classes, of which all get the same amount."""
         # Squared distances, less the queries' squared lengths: what all costs of a row have in
         # common does not change its plan.
         cost = (centres.square().sum(dim=-1, keepdim=True) - 2 * centres @ queries.mT).mT
@@ -92,7 +92,7 @@ class PtMap(FrozenFeatures):
 
 
 def prepared(features: Query, power: float) -> Query:
-    """Features after the power transform, of unit norm, less their mean, of unit norm again.
+    """Transform features by a power to unit norm, less their mean, to unit norm again.
 
     The transform makes the skewed distribution of features after a ReLU more like a Gaussian. A
     negative feature, for which the paper does not define it, keeps its sign.

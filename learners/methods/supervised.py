@@ -22,5 +22,5 @@ class Supervised(FrozenFeatures):
     Options = PretrainedOptions
 
     def head(self, support: Support, query: Query) -> Logits:
-        """Logits -scale * squared distance to the mean of the class's unit-norm features."""
+        """Compute logits -scale * squared distance to the mean of a class's unit-norm features."""
         return -self.options.scale * squared_distances(query, prototypes(support))

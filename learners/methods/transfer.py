@@ -16,7 +16,7 @@ from torch import Tensor
 
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
-from fsl_sweep.learners.heads.ridge import one_hot_targets
+from fsl_sweep.learners.heads.ridge import labelled_examples
 from fsl_sweep.learners.optimizers import Adam
 from fsl_sweep.learners.pretrained import FrozenFeatures, PretrainedOptions
 from fsl_sweep.learners.shapes import Features, Images, Logits, Query, Support
@@ -47,28 +47,28 @@ class Transfer(FrozenFeatures):
         self.register_buffer("init_seed", torch.randint(2**62, ()))
 
     def embed(self, images: Images) -> Features:
-        """Features of the backbone."""
+        """Compute features by the backbone."""
         return self.backbone(images)
 
     @torch.no_grad()
     def head(self, support: Support, query: Query) -> Logits:
-        """Logits of each query for each class of its task; not differentiable."""
+        """Compute logits of each query for each class of its task; not differentiable."""
         with full_precision(query.device):
-            examples = _with_ones(at_least_float32(support).flatten(1, 2))
-            targets = one_hot_targets(support.shape[1], support.shape[2], like=examples)
+            examples, targets = labelled_examples(support)
+            examples = _with_ones(examples)
             layer = self.initial_layer(support.shape[1], like=examples)
             layer = layer.repeat(len(support), 1, 1)
             adam = Adam([layer], lr=self.options.lr, eps=EPSILON)
             for _ in range(self.options.steps):
                 error = (examples @ layer).softmax(dim=-1) - targets
-                layer.grad = examples.transpose(-1, -2) @ error / examples.shape[1]
+                layer.grad = examples.mT @ error / examples.shape[1]
                 adam.step()
             return _with_ones(at_least_float32(query)) @ layer
 
     def initial_layer(
         self, way: int, like: Float[Tensor, "task m width"]
     ) -> Float[Tensor, "width way"]:
-        """Glorot's uniform weights for ``way`` classes, and a last row of 0, the bias."""
+        """Draw Glorot's uniform weights for ``way`` classes, and a last row of 0, the bias."""
         inputs = like.shape[-1] - 1
         draws = torch.Generator().manual_seed(int(self.init_seed))
         layer = torch.rand(inputs + 1, way, generator=draws) * 2 - 1

@@ -31,14 +31,14 @@ class BackboneContract(LearnerContract):
     backbone_options: ClassVar[Mapping[str, Any]] = {}
 
     def test_features_are_as_wide_as_it_says_and_other_images_are_refused(self) -> None:
-        """A vector an image; ValueError for images of another size."""
+        """Give a vector an image; raise ValueError for images of another size."""
         network, images = self._network().eval(), self._images(3, seed=0)
         assert network(images).shape == (3, network.feature_dim)
         try:
             network(images[..., 1:])
         except ValueError:
             return
-        raise AssertionError("images of another size are taken")
+        raise AssertionError("images of another size are accepted")
 
     def _network(self) -> Backbone:
         options = self.backbone.Options.model_validate(dict(self.backbone_options))

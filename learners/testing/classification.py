@@ -26,7 +26,7 @@ class ClassificationContract(GradientContract):
     """Subclass it and set ``learner``; pytest runs the rest, on small random images."""
 
     def test_steps_down_the_loss_teach_the_training_labels(self) -> None:
-        """The place of a logit is the label that training gave its class."""
+        """Put each class's logit at the place of the label that training gave it."""
         learner, batch = self._build(), next(self._training_batches())
         descent = torch.optim.Adam(learner.parameters(), lr=0.01)
         for _ in range(30):
@@ -37,7 +37,7 @@ class ClassificationContract(GradientContract):
         assert (answers == batch.labels).float().mean() > 2 / BASE_CLASSES
 
     def test_logits_are_finite_with_a_row_an_image_and_a_column_a_base_class(self) -> None:
-        """Among all base classes, for any number of images."""
+        """Answer among all base classes, for any number of images."""
         learner = self._ready()
         for (images,) in self._questions():
             logits = self._answer(learner, images)
@@ -45,7 +45,7 @@ class ClassificationContract(GradientContract):
             assert logits.isfinite().all()
 
     def test_images_do_not_see_each_other(self) -> None:
-        """The logits of an image do not depend on the other images or their order."""
+        """Answer an image whatever the other images and their order are."""
         learner, images = self._ready().double(), self._images(IMAGES, seed=3).double()
         together = self._answer(learner, images)
         order = torch.roll(torch.arange(IMAGES), 2)
@@ -54,15 +54,15 @@ class ClassificationContract(GradientContract):
             assert_close(self._answer(learner, images[place, None])[0], together[place], 1e-6)
 
     def test_an_image_that_is_not_a_number_is_not_answered_silently(self) -> None:
-        """NaN in an image: its logits say so; other images are answered."""
+        """Show NaN in an image in its logits; answer the other images."""
         images = self._images(IMAGES, seed=3)
         images[0] = torch.nan
         logits = self._answer(self._ready(), images)
         assert logits[0].isnan().any()
         assert logits[1:].isfinite().all()
 
-    def _answer(self, learner: Any, *given: Tensor) -> Tensor:
-        (images,) = given
+    def _answer(self, learner: Any, *question: Tensor) -> Tensor:
+        (images,) = question
         with torch.inference_mode():
             return learner.classify(images)
 

@@ -52,13 +52,13 @@ class GradientContract:
     tolerance: ClassVar[float] = 1e-3
 
     def test_it_declares_its_options_and_what_it_trains_on(self) -> None:
-        """And it is built in training mode."""
+        """Declare options and what it trains on, and be built in training mode."""
         assert issubclass(self.learner.Options, Options)
         assert self.learner.trains_on in get_args(TrainsOn)
         assert self._build().training
 
     def test_training_loss_is_a_finite_number_with_gradients(self) -> None:
-        """A scalar; its gradient reaches some weights and is finite."""
+        """Return a scalar whose gradient is finite and reaches some weights."""
         for batch in self._training_batches():
             learner = self._build()
             loss = learner.training_loss(batch)
@@ -70,67 +70,67 @@ class GradientContract:
             assert any(slope.any() for slope in slopes)
 
     def test_equal_seeds_give_equal_answers(self) -> None:
-        """Twice the same learner, and another of the same seed; nothing is drawn globally."""
+        """Answer alike twice, and as another of the same seed, without global random numbers."""
         learner, twin = self._ready(), self._ready()
-        for given in self._questions():
+        for question in self._questions():
             before = torch.get_rng_state()
-            first = self._answer(learner, *given)
+            first = self._answer(learner, *question)
             assert torch.equal(torch.get_rng_state(), before)
-            assert torch.equal(self._answer(learner, *given), first)
-            assert torch.equal(self._answer(twin, *given), first)
+            assert torch.equal(self._answer(learner, *question), first)
+            assert torch.equal(self._answer(twin, *question), first)
 
     def test_answering_changes_nothing(self) -> None:
-        """Weights and buffers stay as they are."""
+        """Leave weights and buffers as they are."""
         learner = self._ready()
         before = {name: value.clone() for name, value in learner.state_dict().items()}
-        for given in self._questions():
-            self._answer(learner, *given)
+        for question in self._questions():
+            self._answer(learner, *question)
         after = learner.state_dict()
         assert before.keys() == after.keys()
         assert all(torch.equal(before[name], after[name]) for name in before)
 
     def test_a_saved_learner_answers_as_before(self) -> None:
-        """All that an answer depends on is in the state, which a snapshot file can hold."""
+        """Keep all that an answer depends on in the state, which a snapshot file can hold."""
         learner, other = self._ready(), self._build(seed=1).eval()
         saved = safetensors.torch.save(
             {name: value.contiguous() for name, value in learner.state_dict().items()}
         )
         other.load_state_dict(safetensors.torch.load(saved))
-        for given in self._questions():
-            assert torch.equal(self._answer(other, *given), self._answer(learner, *given))
+        for question in self._questions():
+            assert torch.equal(self._answer(other, *question), self._answer(learner, *question))
 
     def test_float32_is_close_to_float64(self) -> None:
-        """Single precision is enough."""
+        """Need no more than single precision."""
         learner = self._ready()
         exact = copy.deepcopy(learner).double()
-        for given in self._questions():
-            expected = self._answer(exact, *(part.double() for part in given))
-            assert_close(self._answer(learner, *given).double(), expected, self.tolerance)
+        for question in self._questions():
+            expected = self._answer(exact, *(part.double() for part in question))
+            assert_close(self._answer(learner, *question).double(), expected, self.tolerance)
 
     @abstractmethod
     def _training_batches(self) -> Iterator[Batch]:
-        """One of each kind that the learner trains on."""
+        """Yield a batch of each kind that the learner trains on."""
 
     @abstractmethod
     def _questions(self, dtype: torch.dtype = torch.float32) -> Iterator[tuple[Tensor, ...]]:
-        """What it is asked: the arguments of `_answer`."""
+        """Yield arguments of `_answer`."""
 
     @abstractmethod
-    def _answer(self, learner: Any, *given: Tensor) -> Tensor:
-        """Logits, in the way that the learner's kind is measured."""
+    def _answer(self, learner: Any, *question: Tensor) -> Tensor:
+        """Compute logits, in the way that the learner's kind is measured."""
 
     def _build(self, seed: int = 0) -> Any:
-        """A learner on a small network, its weights drawn from ``seed``."""
+        """Build a learner on a small network, its weights drawn from ``seed``."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return self.learner(self._network(), self._options(), BASE_CLASSES)
 
     def _network(self) -> Backbone:
-        """The small network, with its initial weights."""
+        """Build the small network, with its initial weights."""
         return Conv4(Conv4Options(width=8), self.image_shape)
 
     def _ready(self) -> Any:
-        """One in evaluation mode whose batch norm has seen some images."""
+        """Build a learner in evaluation mode whose batch norm has seen some images."""
         learner = self._build()
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(0)
@@ -140,7 +140,7 @@ class GradientContract:
         return learner.eval()
 
     def _images(self, *shape: int, seed: int) -> Tensor:
-        """Normal noise ``[*shape, *image_shape]``, a function of the seed."""
+        """Draw normal noise ``[*shape, *image_shape]``, a function of the seed."""
         draws = torch.Generator().manual_seed(seed)
         return torch.randn(*shape, *self.image_shape, generator=draws)
 
@@ -165,7 +165,7 @@ class LearnerContract(GradientContract):
     answers_alone: ClassVar[bool] = True
 
     def test_logits_are_finite_with_a_row_a_query_and_a_column_a_class(self) -> None:
-        """In tasks of several ways and shots, one shot among them."""
+        """Answer tasks of several ways and shots, one shot among them."""
         learner = self._ready()
         for support, query in self._questions():
             logits = self._answer(learner, support, query)
@@ -174,36 +174,36 @@ class LearnerContract(GradientContract):
             assert not logits.requires_grad
 
     def test_the_order_within_a_class_does_not_matter(self) -> None:
-        """Support examples of a class may come in any order."""
+        """Take the support examples of a class in any order."""
         for learner, support, query, logits in self._answered():
             assert_close(self._answer(learner, support.flip(2), query), logits, 1e-6)
 
     def test_permuted_classes_permute_the_logits(self) -> None:
-        """No class is special."""
+        """Treat all classes alike."""
         for learner, support, query, logits in self._answered() if self.follows_classes else ():
             order = torch.roll(torch.arange(support.shape[1]), 1)
             assert_close(self._answer(learner, support[:, order], query), logits[..., order], 1e-6)
 
     def test_permuted_queries_permute_the_logits(self) -> None:
-        """Nothing is read from the place of a query."""
+        """Read nothing from the place of a query."""
         for learner, support, query, logits in self._answered():
             order = torch.roll(torch.arange(query.shape[1]), 2)
             assert_close(self._answer(learner, support, query[:, order]), logits[:, order], 1e-6)
 
     def test_tasks_do_not_see_each_other(self) -> None:
-        """The logits of a task do not depend on the other tasks."""
+        """Answer a task whatever the other tasks are."""
         for learner, support, query, logits in self._answered():
             for task in range(TASKS):
                 alone = self._answer(learner, support[task, None], query[task, None])
                 assert_close(alone[0], logits[task], 1e-6)
 
     def test_queries_do_not_see_each_other(self) -> None:
-        """The logits of a query do not depend on the other queries."""
+        """Answer a query whatever the other queries are."""
         for learner, support, query, logits in self._answered() if self.answers_alone else ():
             assert_close(self._answer(learner, support, query[:, :1]), logits[:, :1], 1e-6)
 
     def test_a_pool_embedded_once_gives_the_same_answers(self) -> None:
-        """Features of a whole pool, gathered, answer as the images of each task would."""
+        """Answer from features of a whole pool, gathered, as from the images of each task."""
         for learner, support, query, logits in self._answered():
             if isinstance(learner, EmbeddingLearner):
                 pool = torch.cat([query.flatten(0, 1), support.flatten(0, 2)]).flip(0)
@@ -214,20 +214,20 @@ class LearnerContract(GradientContract):
                     assert_close(learner.head(examples, queries), logits, 1e-6)
 
     def test_nan_is_not_answered_silently(self) -> None:
-        """NaN in a support or a query: its task's logits are NaN, or an error says so."""
+        """Show NaN in a support or a query in the logits of its task, or raise an error."""
         learner = self._ready()
         for support, query in self._questions():
-            for given in (support, query):
-                before = given[0, 0].clone()
-                given[0, 0] = torch.nan
+            for images in (support, query):
+                before = images[0, 0].clone()
+                images[0, 0] = torch.nan
                 with suppress(ValueError):
                     logits = self._answer(learner, support, query)
                     assert logits[0].isnan().any()
                     assert logits[1:].isfinite().all()
-                given[0, 0] = before
+                images[0, 0] = before
 
     def test_no_examples_are_not_answered_silently(self) -> None:
-        """Classes without an example: logits that are not numbers, or an error."""
+        """Give classes without an example logits that are not numbers, or raise an error."""
         learner = self._ready()
         for support, query in self._questions():
             try:
@@ -237,20 +237,20 @@ class LearnerContract(GradientContract):
             assert not logits.isfinite().all()
 
     def test_a_support_of_equal_examples_is_undecided_or_answered_in_numbers(self) -> None:
-        """Every kernel is singular there; a learner may fail openly, but not in some entries."""
+        """Answer where every kernel is singular, or fail openly, but not in some entries only."""
         learner = self._ready()
         for support, query in self._questions():
             logits = self._answer(learner, torch.ones_like(support), query)
             assert logits.isfinite().all() or logits.isnan().flatten(1).any(dim=1).all()
 
     def _answered(self) -> Iterator[tuple[Any, Tensor, Tensor, Tensor]]:
-        """A learner in double precision, and support, query and logits of several tasks."""
+        """Yield a learner in double precision, and support, query and logits of several tasks."""
         learner = self._ready().double()
         for support, query in self._questions(torch.float64):
             yield learner, support, query, self._answer(learner, support, query)
 
-    def _answer(self, learner: Any, *given: Tensor) -> Tensor:
-        support, query = given
+    def _answer(self, learner: Any, *question: Tensor) -> Tensor:
+        support, query = question
         if isinstance(learner, AdaptationLearner):
             return learner.predict(support, query)
         with torch.inference_mode():
@@ -267,7 +267,7 @@ class LearnerContract(GradientContract):
         return (2, 5) if only is None else (only,)
 
     def _questions(self, dtype: torch.dtype = torch.float32) -> Iterator[tuple[Tensor, Tensor]]:
-        """Support and query images of tasks of several ways and shots; classes are separate."""
+        """Draw images of tasks of several ways and shots whose classes are separate."""
         for way in self._ways():
             centres = 2 * self._images(TASKS, way, 1, seed=way)
             for shot in (1, 3):
@@ -287,14 +287,14 @@ class LearnerContract(GradientContract):
 
 
 def _group(tasks: int, way: int, queries: int) -> EpisodeGroup:
-    """One-shot tasks whose images may come again in other tasks."""
+    """Make one-shot tasks whose images may come again in other tasks."""
     support = torch.arange(tasks * way).view(tasks, way, 1)
     query = torch.arange(tasks * queries).view(tasks, queries)
     return EpisodeGroup(support, query, torch.arange(queries).expand(tasks, -1) % way)
 
 
-def assert_close(found: Tensor, expected: Tensor, tolerance: float) -> None:
+def assert_close(logits: Tensor, expected: Tensor, tolerance: float) -> None:
     """Check that two are equal up to ``tolerance`` times the largest logit expected."""
     torch.testing.assert_close(
-        found, expected, rtol=0, atol=tolerance * float(expected.abs().max().clamp_min(1e-3))
+        logits, expected, rtol=0, atol=tolerance * float(expected.abs().max().clamp_min(1e-3))
     )

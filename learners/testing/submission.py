@@ -46,7 +46,7 @@ class SubmissionContract:
     batch_size: ClassVar[int] = 12
 
     def test_it_is_meta_trained_and_answers_every_query_of_every_task(self) -> None:
-        """In each of its modes: one class of the task for each query."""
+        """Answer in each of its modes one class of the task for each query."""
         for mode in self.modes:
             answers = list(self._trained(mode).answers(self._tasks()))
             assert len(answers) == TASKS
@@ -56,7 +56,7 @@ class SubmissionContract:
                 assert 0 <= answer.min() <= answer.max() < self.way
 
     def test_equal_seeds_give_equal_learners_and_answers(self) -> None:
-        """All that it draws comes from the global generators, which are seeded for it."""
+        """Draw from the global generators only, which are seeded for it."""
         for mode in self.modes:
             run, twin = self._trained(mode), self._trained(mode)
             assert torch.equal(run.saved, twin.saved)
@@ -65,7 +65,7 @@ class SubmissionContract:
             )
 
     def test_a_saved_learner_answers_as_before(self) -> None:
-        """All that an answer depends on is in the folder that the learner saves."""
+        """Save all that an answer depends on in the learner's folder."""
         for mode in self.modes:
             run, other = self._trained(mode), self._run(seed=1)
             other.saved = run.saved.clone()
@@ -74,14 +74,14 @@ class SubmissionContract:
             )
 
     def test_tasks_do_not_see_each_other(self) -> None:
-        """A learner that is loaded again has forgotten the tasks before."""
+        """Forget the tasks before when the learner is loaded again."""
         run = self._trained(self.modes[0])
         together = list(run.answers(self._tasks()))
         for task, expected in zip(self._tasks(), together, strict=True):
             assert np.array_equal(next(iter(run.answers([task]))), expected)
 
     def test_a_second_round_continues(self) -> None:
-        """It can be meta-trained again, and resumed where it saves what that needs."""
+        """Continue meta-training, also after a resume where it saves what that needs."""
         for mode in self.modes:
             run = self._trained(mode)
             state = run.training_state()
@@ -116,8 +116,8 @@ class SubmissionContract:
             classes, labels = rng.permutation(BASE_CLASSES)[: self.way], np.arange(self.way)
             parts: list[np.ndarray] = []
             for count in (self.shot, self.query):
-                own = classes.repeat(count)
-                parts += [self._images(own, rng), labels.repeat(count), own]
+                drawn = classes.repeat(count)
+                parts += [self._images(drawn, rng), labels.repeat(count), drawn]
             yield Episode(*parts), 0
 
     def _batches(self, seed: int) -> Iterator[tuple[Batch, int]]:
@@ -132,13 +132,13 @@ class SubmissionContract:
         for seed in range(TASKS):
             support = np.arange(self.way).repeat(self.shot)
             query = rng.permutation(np.arange(self.way).repeat(self.query))
-            given = SupportSet(self._images(support, rng), support)
-            asked = QuerySet(self._images(query, rng))
-            tasks.append(ProgramTask(given, asked, self.way, seed))
+            examples = SupportSet(self._images(support, rng), support)
+            queries = QuerySet(self._images(query, rng))
+            tasks.append(ProgramTask(examples, queries, self.way, seed))
         return tasks
 
     def _images(self, classes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Noisy images of classes that are easily told apart."""
+        """Draw noisy images of classes that are easily told apart."""
         centres = np.random.default_rng(0).uniform(-1, 1, (BASE_CLASSES, *self.image_shape))
         noise = 0.3 * rng.standard_normal((len(classes), *self.image_shape))
         return np.clip(centres[classes] + noise, -1, 1).astype(np.float32)

@@ -37,6 +37,6 @@ class _Outliving(io.FileIO):
 
 
 def _outliving(stream: TextIO) -> TextIO:
-    """The stream, made safe for a reader that closes early: the command keeps its exit code."""
+    """Make the stream safe for a reader that closes early: the command keeps its exit code."""
     file = io.BufferedWriter(_Outliving(stream.fileno(), "w", closefd=False))
     return io.TextIOWrapper(file, stream.encoding, stream.errors, line_buffering=True)

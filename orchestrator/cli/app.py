@@ -22,16 +22,7 @@ from fsl_sweep.orchestrator.cli import (
     run_folder,
     tensorboard,
 )
-from fsl_sweep.orchestrator.cli.analyze import (
-    along_lambda,
-    compare,
-    coverage,
-    losses,
-    novel_classes,
-    pairs,
-    plan_next,
-    queries,
-)
+from fsl_sweep.orchestrator.cli.analyze import ShortNames, Studies
 from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure, UserError, is_of_machine
 from fsl_sweep.orchestrator.sweep.stopping import Stopped, signals_stop
 from fsl_sweep.orchestrator.text.printed import say
@@ -43,6 +34,7 @@ _UsageError: Any = typer.BadParameter.__base__
 
 app = typer.Typer(
     name="fsl-sweep",
+    cls=ShortNames,
     help="Train grids of few-shot learners, then compare how to select among them.",
     no_args_is_help=True,
     add_completion=False,
@@ -56,7 +48,10 @@ datasets = typer.Typer(
 )
 app.add_typer(datasets, name="data")
 analyses = typer.Typer(
-    help="Studies of a run beyond its report.", no_args_is_help=True, rich_markup_mode=None
+    cls=Studies,
+    help="Studies of a run beyond its report.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 app.add_typer(analyses, name="analyze")
 
@@ -104,7 +99,7 @@ def _parsed_and_run(arguments: list[str]) -> int:
 
 
 def _guarded(action: Callable[[], int]) -> int:
-    """The exit code of an action, whose errors are printed without a traceback."""
+    """Return the exit code of an action, whose errors are printed without a traceback."""
     try:
         with signals_stop():
             return action()
@@ -132,11 +127,8 @@ for _action in (
     measure.measure,
     report.report,
     figures.figures,
-    plan_next.plan_next,
     run_folder.status,
     run_folder.prune,
-    compare.compare,
-    coverage.coverage,
     run_folder.verify,
     run.trial,
     plugins.plugins,
@@ -146,8 +138,8 @@ for _action in (
 datasets.command("list")(data.list_benchmarks)
 for _action in (data.check, data.prepare, data.download):
     datasets.command()(_action)
-analyses.command("novel-classes")(novel_classes.novel_classes)
-analyses.command("queries")(queries.queries)
-analyses.command("losses")(losses.losses)
-analyses.command("lambda")(along_lambda.along_lambda)
-analyses.command("pairs")(pairs.pairs)
+
+
+@analyses.callback()
+def _studies() -> None:
+    """Studies of a run beyond its report."""

@@ -38,7 +38,7 @@ def check(
     """Verify a prepared benchmark, and count its images."""
     from fsl_sweep.datasets.preparing import inventory
 
-    checked = _with_options(name, options, lambda given: inventory.check(name, given, root))
+    checked = _with_options(name, options, lambda chosen: inventory.check(name, chosen, root))
     benchmark = checked.benchmark
     say(f"{name}: {checked.store.path}")
     say(f"{_content(checked)}, fingerprint {benchmark.fingerprint}")
@@ -66,7 +66,7 @@ def prepare(
 
     with _progress(f"preparing {name}") as advance:
         store, already = _with_options(
-            name, options, lambda given: inventory.prepare(name, source, given, None, advance)
+            name, options, lambda chosen: inventory.prepare(name, source, chosen, None, advance)
         )
     state = "already prepared" if already else "prepared"
     say(f"{name}: {state}, {_classes_and_images(store)}")
@@ -99,7 +99,7 @@ def download(
 
 @contextmanager
 def _progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
-    """A bar on a terminal, nothing elsewhere."""
+    """Show a bar on a terminal, nothing elsewhere."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     from fsl_sweep.orchestrator.text.console import SafeConsole
@@ -146,5 +146,5 @@ def _classes_and_images(store: Any) -> str:
 def _whereabouts(row: Any) -> str:
     if row.embedded:
         return "embedded"
-    found = "; ".join(map(_classes_and_images, row.stores))
-    return found or ("damaged: prepare it again" if row.damaged else "not prepared")
+    stores = "; ".join(map(_classes_and_images, row.stores))
+    return stores or ("damaged: prepare it again" if row.damaged else "not prepared")

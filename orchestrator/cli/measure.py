@@ -16,7 +16,7 @@ from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.text.printed import counted, say
 
 if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.planning.asked_protocols import Asked
+    from fsl_sweep.orchestrator.planning.measure_request import MeasureRequest
     from fsl_sweep.orchestrator.sweep.execute import Measured
 
 _FLAGS = {
@@ -94,7 +94,7 @@ def measure(
     ] = True,
 ) -> int:
     """Measure snapshots of a run under another protocol."""
-    from fsl_sweep.orchestrator.planning.asked_protocols import SECTION, asked_protocols
+    from fsl_sweep.orchestrator.planning.measure_request import SECTION, measure_request
     from fsl_sweep.orchestrator.sweep import execute
 
     episode = _given(way=_number(way), shot=shot, query=_number(query))
@@ -110,25 +110,25 @@ def measure(
         snapshots=snapshots,
     )
     try:
-        asked = asked_protocols(run, name, written, None if benchmark else root)
+        request = measure_request(run, name, written, None if benchmark else root)
     except ConfigError as error:
         raise ConfigError("", _option(error.path, SECTION), error.problem) from None
     if dry_run:
         from fsl_sweep.orchestrator.cli.planned import show_protocols
 
-        return show_protocols(asked)
+        return show_protocols(request)
 
-    following, begun = partial(followed, asked.ledger, progress), time.monotonic()
-    done = execute.measure(asked, address, following, lambda remark: say(remark, sys.stderr))
-    return _summary(asked, done, time.monotonic() - begun)
+    following, begun = partial(followed, request.ledger, progress), time.monotonic()
+    done = execute.measure(request, address, following, lambda remark: say(remark, sys.stderr))
+    return _summary(request, done, time.monotonic() - begun)
 
 
-def _summary(asked: "Asked", done: "Measured", seconds: float) -> int:
-    """Say what was measured, and how to see it; gives the exit code."""
+def _summary(request: "MeasureRequest", done: "Measured", seconds: float) -> int:
+    """Say what was measured, and how to see it; return the exit code."""
     from fsl_sweep.orchestrator.report import wording
 
-    names = [one.name for one in asked.protocols]
-    report = shlex.join(["fsl-sweep", "report", str(asked.ledger.path), "--protocol", names[0]])
+    names = [protocol.name for protocol in request.protocols]
+    report = shlex.join(["fsl-sweep", "report", str(request.ledger.path), "--protocol", names[0]])
     others = f" (or {', '.join(names[1:])})" if names[1:] else ""
     did = "nothing was left to measure"
     if done.snapshots:
@@ -136,23 +136,23 @@ def _summary(asked: "Asked", done: "Measured", seconds: float) -> int:
     if done.failed:
         say_unmeasured(done)
     say(f"{', '.join(names)}: {did}; to report: {report}{others}")
-    return 1 if done.failed or asked.ledger.pending(asked.plan) else 0
+    return 1 if done.failed or request.ledger.pending(request.plan) else 0
 
 
 def _given(**written: Any) -> dict[str, Any]:
-    """Those that were given."""
+    """Leave out options that were not given."""
     return {key: value for key, value in written.items() if value not in (None, {}, [])}
 
 
 def _number(text: str | None) -> int | str | None:
-    """A count where it is one; words such as ``all`` stay."""
+    """Read a count; words such as ``all`` stay."""
     return int(text) if text is not None and text.isdecimal() else text
 
 
 def _classes(text: str | None) -> list[str] | str | None:
     if text is None or Path(text).is_file() or "," not in text:
         return text
-    return [one.strip() for one in text.split(",") if one.strip()]
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _benchmark(
@@ -169,7 +169,7 @@ def _benchmark(
 
 
 def _option(path: str, section: str) -> str:
-    """The option that a key path stands for."""
+    """Return name the option that a key path stands for."""
     inside = path.removeprefix(section).lstrip(".")
     fitting = (flag for key, flag in _FLAGS.items() if f"{inside}.".startswith(f"{key}."))
     return next(fitting, inside)

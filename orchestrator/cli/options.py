@@ -1,7 +1,7 @@
 """Arguments and options that several commands have."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -39,9 +39,40 @@ ChooseBy = Annotated[
 ]
 
 
-def only(name: str | None) -> list[str] | None:
-    """The one selector that an option names; None for the usual ones."""
-    return None if name is None else [name]
+Methods = Annotated[
+    list[str] | None, typer.Option("--method", help="Only this method takes part; repeatable.")
+]
+Configurations = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--configuration",
+        metavar="KEY=VALUE",
+        help="Only configurations with this value, or of this id, take part; repeatable.",
+    ),
+]
+Last = Annotated[
+    int | None, typer.Option(min=2, help="Rank-correlate the last K snapshots as well.")
+]
+Rope = Annotated[
+    float | None,
+    typer.Option(metavar="D", help="Difference up to which methods are equivalent, as 0.01."),
+]
+QUESTION: dict[str, Any] = {
+    "snapshot": Snapshot,
+    "hyperparameter": Hyperparameter,
+    "metric": Metric,
+    "protocol": ReportedUnder,
+    "choose_by": ChooseBy,
+    "method": Methods,
+    "configuration": Configurations,
+    "last": Last,
+    "rope": Rope,
+    "bootstrap": Bootstrap,
+}
+"""The parts of a question as options of a study, by their names in Python."""
 
-
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+FormatName = Literal["terminal", "json", "markdown", "latex", "html"]
+Format = Annotated[FormatName, typer.Option("--format", help="How to write it.")]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file.")
+]

@@ -1,6 +1,5 @@
 """What ``--dry-run`` shows: the plan, what is done of it, and what the rest will take."""
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -10,8 +9,7 @@ from fsl_sweep.orchestrator.errors import UserError
 from fsl_sweep.orchestrator.ledger.ledger import COME_BACK, Ledger
 from fsl_sweep.orchestrator.ledger.lock import check_writable
 from fsl_sweep.orchestrator.planning import work as planned_work
-from fsl_sweep.orchestrator.planning.asked_protocols import Asked
-from fsl_sweep.orchestrator.planning.disk import disk, snapshot_sizes
+from fsl_sweep.orchestrator.planning.measure_request import MeasureRequest
 from fsl_sweep.orchestrator.planning.prepare import Prepared
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.plan import Plan
@@ -19,9 +17,9 @@ from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.selection.chosen import wanted
-from fsl_sweep.orchestrator.sweep.pruning import LOST
-from fsl_sweep.orchestrator.sweep.remaining import check_there, to_measure
-from fsl_sweep.orchestrator.text.printed import counted, on_disk, say
+from fsl_sweep.orchestrator.text.printed import counted, say
+from fsl_sweep.orchestrator.upkeep.pruning import LOST
+from fsl_sweep.orchestrator.upkeep.remaining import check_there, to_measure
 
 
 def show_plan(prepared: Prepared) -> int:
@@ -40,21 +38,21 @@ def show_plan(prepared: Prepared) -> int:
         plan, benchmarks = prepared.opened()
     except UserError as obstacle:
         obstacles.append(obstacle)
-    ledger.check_plan(plan)
-    known = ledger.read_plan() is not None and plan.fingerprint is not None
+    known = ledger.check_plan(plan) is not None and plan.fingerprint is not None
     left = ledger.pending(plan)
-    asked = plan.ids_of(prepared.only)
-    pending = {trial: spec for trial, spec in left.items() if trial in asked}
+    chosen = plan.ids_of(prepared.only)
+    pending = {trial: spec for trial, spec in left.items() if trial in chosen}
     histories = ledger.histories(plan) if known else []
     _show_trials(ledger, plan, left, pending)
     _show_training(plan, histories, pending)
     _show_measuring(ledger, plan, benchmarks, histories, left)
-    if not obstacles:
-        _show_disk(ledger, plan, benchmarks[MAIN])
+    say(f"weights: how much they take is said after the first epoch (keep: {plan.keep})")
+    if plan.keep != "all":
+        say(f"  {LOST[plan.keep]}")
     _show_remarks(ledger, plan)
     if known:
         try:
-            to_measure(ledger, plan, [one for one in plan.protocols if one.asked], plan.specs)
+            to_measure(ledger, plan, plan.requested, plan.specs)
         except UserError as obstacle:
             obstacles.append(obstacle)
     for obstacle in obstacles:
@@ -62,7 +60,7 @@ def show_plan(prepared: Prepared) -> int:
     return 2 if obstacles else 0
 
 
-def show_protocols(asked: Asked) -> int:
+def show_protocols(request: MeasureRequest) -> int:
     """Print what is to be measured, what is measured already, and how long the rest may take.
 
     Returns:
@@ -71,18 +69,18 @@ def show_protocols(asked: Asked) -> int:
     Raises:
         RunFolderError: there is nothing to measure, or weights are not there.
     """
-    ledger, plan = asked.ledger, asked.plan
-    check_there(ledger, plan, asked.protocols)
+    ledger, plan = request.ledger, request.plan
+    check_there(ledger, plan, request.protocols)
     counts: dict[str, int] = {}
-    for one in asked.protocols:
-        epochs = wanted(ledger, plan, one.snapshots)
+    for planned in request.protocols:
+        epochs = wanted(ledger, plan, planned.snapshots)
         total = sum(map(len, epochs.values()))
-        left = sum(map(len, to_measure(ledger, plan, [one], plan.specs).values()))
+        left = sum(map(len, to_measure(ledger, plan, [planned], plan.specs).values()))
         of = f"{counted(total, 'snapshot')} of {counted(len(epochs), 'trial')}"
-        say(f"{one.name}: {one.protocol.described}; {one.snapshots} snapshots")
+        say(f"{planned.name}: {planned.protocol.described}; {planned.snapshots} snapshots")
         say(f"  {of}: {total - left:,} measured already, {left:,} to measure")
-        counts[one.name] = left
-    _show_expected(plan, asked.benchmarks, ledger.histories(plan), counts)
+        counts[planned.name] = left
+    _show_expected(plan, request.benchmarks, ledger.histories(plan), counts)
     if untrained := len(ledger.pending(plan)):
         say(f"not trained yet, so that they take no part: {counted(untrained, 'trial')}")
     return 0
@@ -118,26 +116,26 @@ def _show_measuring(
     histories: Sequence[TrialHistory],
     left: Mapping[str, TrialSpec],
 ) -> None:
-    """The protocols of the sweep file, and how much of each is done."""
+    """Show the protocols of the sweep file, and how much of each is done."""
     counts: dict[str, int] = {}
     say("to measure:")
-    for one in plan.protocols:
+    for planned in plan.protocols:
         done = again = 0
-        every = one.snapshots == "all" or (one.snapshots == "chosen" and left)
-        asked = {} if every else wanted(ledger, plan, one.snapshots)
-        for trial in plan.specs if one.fingerprint is not None else ():
+        every = planned.snapshots == "all" or (planned.snapshots == "chosen" and left)
+        chosen = {} if every else wanted(ledger, plan, planned.snapshots)
+        for trial in plan.specs if planned.fingerprint is not None else ():
             storage = ledger.trial(trial)
-            epochs = storage.snapshots() if every else asked.get(trial, ())
-            lacking = len(storage.to_measure(one.id, epochs, plan.records_answers))
+            epochs = storage.snapshots() if every else chosen.get(trial, ())
+            lacking = len(storage.to_measure(planned.id, epochs, plan.records_answers))
             done += len(epochs) - lacking
             again += 0 if trial in left else lacking
-        total = _snapshots(ledger, plan, one, left)
-        counts[one.name] = 0 if total is None else max(0, total - done)
-        if one.name == MAIN:  # what is still to be trained is measured as it trains
+        total = _snapshots(ledger, plan, planned, left)
+        counts[planned.name] = 0 if total is None else max(0, total - done)
+        if planned.name == MAIN:  # what is still to be trained is measured as it trains
             counts[MAIN] = again
         of = "" if total is None else f" of {total:,}"
-        which = f"{one.protocol.described}; {one.snapshots} snapshots"
-        say(f"  {one.name}: {which}: {done:,}{of} measured")
+        which = f"{planned.protocol.described}; {planned.snapshots} snapshots"
+        say(f"  {planned.name}: {which}: {done:,}{of} measured")
     if benchmarks:
         _show_expected(plan, benchmarks, histories, counts)
 
@@ -145,7 +143,7 @@ def _show_measuring(
 def _snapshots(
     ledger: Ledger, plan: Plan, planned: PlannedProtocol, left: Mapping[str, TrialSpec]
 ) -> int | None:
-    """How many snapshots a protocol measures in the end; None while nothing is chosen."""
+    """Count the snapshots that a protocol measures in the end; None while nothing is chosen."""
     if planned.snapshots == "chosen":
         return None if left else sum(map(len, wanted(ledger, plan, "chosen").values()))
     if planned.snapshots == "last":
@@ -166,23 +164,6 @@ def _show_expected(
     if seconds:
         how = "from what measuring took in training and the size of the tasks"
         say(f"expected to measure: about {wording.duration(seconds)} of trial time, {how}")
-
-
-def _show_disk(ledger: Ledger, plan: Plan, benchmark: Benchmark) -> None:
-    sizes = snapshot_sizes(plan, benchmark, ledger)
-    if sizes is None:
-        say("weights: their size is not known before a program has run")
-        return
-    at_once = max(1, (os.cpu_count() or 1) // plan.resources.cpu)
-    found = disk(plan, sizes, at_once)
-    most = "" if plan.keep == "all" else "at most "
-    say(
-        f"weights: {on_disk(found.snapshot)} a snapshot; {most}{on_disk(found.peak)} while it runs "
-        f"({counted(at_once, 'trial')} at once), {most}{on_disk(found.stays)} in the end "
-        f"(keep: {plan.keep})"
-    )
-    if plan.keep != "all":
-        say(f"  {LOST[plan.keep]}")
 
 
 def _show_remarks(ledger: Ledger, plan: Plan) -> None:

@@ -12,9 +12,9 @@ from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS, EpochRec
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.sweep.listener import SweepListener
-from fsl_sweep.orchestrator.sweep.process import Todo
 from fsl_sweep.orchestrator.text.console import SafeConsole
 from fsl_sweep.orchestrator.text.printed import counted, one_line, say
+from fsl_sweep.orchestrator.upkeep.remaining import Todo
 
 
 class PlainProgress(SweepListener):
@@ -55,7 +55,7 @@ class PlainProgress(SweepListener):
         pass
 
     def started(self, trial: str) -> None:  # noqa: ARG002
-        """A trial runs now."""
+        """Show that a trial runs now."""
         if self._begun is None:
             self._begun = time.monotonic()  # without the time that Ray takes to start
 
@@ -68,7 +68,7 @@ class PlainProgress(SweepListener):
         self._show(trial, _scores(record))
 
     def measured_again(self, trial: str, epoch: int) -> None:
-        """A snapshot was measured under further protocols; perhaps once more, after a failure."""
+        """Count a snapshot that was measured; perhaps once more, after a failure."""
         self.started(trial)
         if (trial, epoch) not in self._snapshots:
             self._snapshots.add((trial, epoch))
@@ -81,7 +81,7 @@ class PlainProgress(SweepListener):
         self._note(f"{self._labels[trial]}  failed, trying again: {reason}")
 
     def ended(self, trial: str, end: TrialEnd) -> None:
-        """A trial ended: show how, and what is left."""
+        """Show how a trial ended, and what is left."""
         self._ended += 1
         self._failed += end.status == "failed"
         self._epochs[trial] = self._reached[trial]  # no more epochs of it follow
@@ -178,9 +178,9 @@ def trial_label(
 
 def _snapshots(todo: Mapping[str, Todo]) -> str:
     """``12 snapshots to measure under 5-shot, precise``."""
-    asked = [names for epochs in todo.values() for names in epochs.values()]
-    protocols = dict.fromkeys(name for names in asked for name in names)
-    return f"{counted(len(asked), 'snapshot')} to measure under {', '.join(protocols)}"
+    protocols = [names for epochs in todo.values() for names in epochs.values()]
+    protocols = dict.fromkeys(name for names in protocols for name in names)
+    return f"{counted(len(protocols), 'snapshot')} to measure under {', '.join(protocols)}"
 
 
 def _scores(record: EpochRecord) -> str:

@@ -4,17 +4,25 @@ import gc
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fsl_sweep.orchestrator.cli.options import (
     Bootstrap,
     ChooseBy,
+    Configurations,
+    Format,
+    FormatName,
     Hyperparameters,
+    Last,
+    Methods,
     Metric,
+    Output,
     ReportedUnder,
+    Rope,
     Runs,
     Snapshots,
 )
@@ -22,25 +30,20 @@ from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, folder_er
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.report import BenchmarksReport, Report
-
-
-Format = Literal["terminal", "json", "markdown", "latex", "html"]
+    from fsl_sweep.orchestrator.run import Run
 
 
 def report(
     runs: Runs,
-    form: Annotated[Format, typer.Option("--format", help="How to write it.")] = "terminal",
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file.")
-    ] = None,
+    form: Format = "terminal",
+    output: Output = None,
     full: Annotated[
         bool, typer.Option("--full", help="All tables on the terminal, not only the answer.")
     ] = False,
     snapshot: Snapshots = None,
     hyperparameter: Hyperparameters = None,
-    last: Annotated[
-        int | None, typer.Option(min=2, help="Rank-correlate the last K snapshots as well.")
-    ] = None,
+    last: Last = None,
+    rope: Rope = None,
     metric: Metric = None,
     bootstrap: Bootstrap = None,
     ensemble: Annotated[
@@ -57,6 +60,12 @@ def report(
     worlds: Annotated[bool, typer.Option("--worlds", hidden=True)] = False,
     protocol: ReportedUnder = None,
     choose_by: ChooseBy = None,
+    method: Methods = None,
+    configuration: Configurations = None,
+    studies: Annotated[
+        str | None,
+        typer.Option("--with", metavar="STUDY,...", help="Also show these studies: compare, ..."),
+    ] = None,
 ) -> int:
     """Say which method is better, by which strategy to choose, and what would decide it.
 
@@ -65,37 +74,71 @@ def report(
     """
     # Neither imports nor records make garbage, and to look for some takes a twentieth of the time.
     gc.set_threshold(1_000_000)
-    from fsl_sweep.orchestrator.replay.worlds import has_worlds
+    from fsl_sweep.orchestrator.replay.benchmarks import has_several_benchmarks
     from fsl_sweep.orchestrator.run import load_benchmarks, load_run
 
     if output is not None:
-        _check(output)
+        check_output(output)
     of_one_run = {
         "--ensemble": ensemble,
         "--classes": classes,
         "--protocol": protocol,
         "--choose-by": choose_by,
+        "--method": method,
+        "--configuration": configuration,
+        "--with": studies,
     }
-    if benchmarks or worlds or has_worlds(runs):
+    if benchmarks or worlds or has_several_benchmarks(runs):
         if wrong := [option for option, value in of_one_run.items() if value]:
             raise ConfigError("", wrong[0], "report one benchmark by itself to ask for this")
         over = load_benchmarks(runs).report(
-            snapshot, hyperparameter, last=last, metric=metric, bootstrap=bootstrap
+            snapshot,
+            hyperparameter,
+            last=last,
+            rope=rope or 0.0,
+            metric=metric,
+            bootstrap=bootstrap,
         )
-        return _put(over, form, output, full)
-    report = load_run(runs).report(
-        snapshot,
-        hyperparameter,
-        last=last,
-        metric=metric,
-        bootstrap=bootstrap,
+        _put(over, form, output, full)
+        return 0 if over.complete else 1
+    run = load_run(runs)
+    question = {
+        "snapshot": snapshot,
+        "hyperparameter": hyperparameter,
+        "last": last,
+        "rope": rope or 0.0,
+        "metric": metric,
+        "bootstrap": bootstrap,
+        "protocol": protocol,
+        "choose_by": choose_by,
+        "method": method,
+        "configuration": configuration,
+    }
+    content = run.report(
+        **question,
         classes=classes,
-        protocol=protocol,
-        choose_by=choose_by,
         ensembles=ensemble or (),
-        at_once=full or output is not None or form != "terminal",
+        at_once=full or output is not None or form != "terminal" or studies is not None,
     )
-    return _put(report, form, output, full)
+    if studies is None:
+        _put(content, form, output, full)
+    else:
+        _put_text(_with(run, content, studies, question, form), output)
+    return 0 if content.complete else 1
+
+
+def _with(
+    run: "Run", content: "Report", studies: str, question: Mapping[str, Any], form: FormatName
+) -> str:
+    """Return the report with the studies of the same question as further sections."""
+    from fsl_sweep.orchestrator.studies import STUDIES, written_with
+
+    findings = [
+        run.study(name, **{key: value for key, value in question.items() if key in heeds})
+        for name in filter(None, (part.strip() for part in studies.split(",")))
+        for heeds in [STUDIES.find(name).cls.heeds]
+    ]
+    return written_with(form, content, findings)
 
 
 def report_command(run: Path) -> str:
@@ -103,20 +146,26 @@ def report_command(run: Path) -> str:
     return f"fsl-sweep report {shlex.quote(str(run))}"
 
 
-def _put(report: "Report | BenchmarksReport", form: Format, output: Path | None, full: bool) -> int:
-    """Write a report to a file, or to standard output; return the exit status."""
+def _put(
+    content: "Report | BenchmarksReport", form: FormatName, output: Path | None, full: bool
+) -> None:
+    """Write a report to a file, or to standard output."""
     from fsl_sweep.orchestrator.report import FORMATS, show
 
-    if output is not None:
-        write(output, FORMATS[form](report).encode())
-    elif form == "terminal":
-        show(report, full=full)
+    if form == "terminal" and output is None:
+        show(content, full=full)
     else:
-        sys.stdout.write(FORMATS[form](report))
-    return 0 if report.complete else 1
+        _put_text(FORMATS[form](content), output)
 
 
-def _check(path: Path) -> None:
+def _put_text(text: str, output: Path | None) -> None:
+    if output is not None:
+        write(output, text.encode())
+    else:
+        sys.stdout.write(text)
+
+
+def check_output(path: Path) -> None:
     """Refuse a place that cannot hold a file before the report is built, which may take long."""
     from fsl_sweep.datasets.files.local_path import check_local
 
@@ -132,13 +181,13 @@ def write(path: Path, content: bytes) -> None:
 
     Raises RunFolderError or MachineFailure if it cannot be written.
     """
-    from fsl_sweep.orchestrator.ledger.storage import write_whole
+    from fsl_sweep.orchestrator.ledger.storage import write_complete
 
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(content)  # into a pipe or a device
         else:
-            write_whole(Path(os.path.realpath(path)), content)  # through a link, which stays
+            write_complete(Path(os.path.realpath(path)), content)  # through a link, which stays
     except BrokenPipeError:
         raise
     except OSError as failure:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.records.plan import Plan
     from fsl_sweep.orchestrator.sweep.execute import Measured
     from fsl_sweep.orchestrator.sweep.listener import SweepListener
-    from fsl_sweep.orchestrator.sweep.process import Todo
+    from fsl_sweep.orchestrator.upkeep.remaining import Todo
 
 Sweep = Annotated[str, typer.Argument(help="A sweep file, or a preset's name such as quickstart.")]
 Overrides = Annotated[
@@ -72,18 +72,19 @@ def trial(
 ) -> int:
     """Run one trial in this process, without Ray."""
     from fsl_sweep.orchestrator.cli.progress import PlainProgress, trial_label
+    from fsl_sweep.orchestrator.cli.snapshot_size import SnapshotSize
     from fsl_sweep.orchestrator.planning.prepare import prepare
     from fsl_sweep.orchestrator.sweep.execute import execute_one
 
     @contextmanager
     def shown(plan: "Plan", pending: Sequence[str], _: object) -> "Iterator[list[SweepListener]]":
         with PlainProgress(plan, pending, sys.stdout) as lines:
-            yield [lines]
+            yield [lines, SnapshotSize(prepared.ledger, plan)]
 
     prepared = prepare(sweep, output, overrides or [])
     end = execute_one(prepared, index, shown)
-    one = prepared.plan.trials[index]
-    label = trial_label(one.method, one.hyperparameters, one.spec.seed, one.fold)
+    planned = prepared.plan.trials[index]
+    label = trial_label(planned.method, planned.hyperparameters, planned.spec.seed, planned.fold)
     say(f"{label}: {end.status}{': ' + end.reason if end.reason else ''}")
     return 0 if end.status in ("done", "budget") else 1
 
@@ -96,8 +97,9 @@ def followed(
     pending: Sequence[str],
     todo: "Mapping[str, Todo] | None",
 ) -> "Iterator[list[SweepListener]]":
-    """The TensorBoard view of a run as it goes, and what is shown of it on standard error."""
+    """Follow a run with the TensorBoard view and, on standard error, its progress."""
     from fsl_sweep.orchestrator.cli.progress import LiveProgress, PlainProgress
+    from fsl_sweep.orchestrator.cli.snapshot_size import SnapshotSize
     from fsl_sweep.orchestrator.tensorboard import LiveView
     from fsl_sweep.orchestrator.text.console import SafeConsole
 
@@ -113,6 +115,8 @@ def followed(
                 else PlainProgress(plan, pending, sys.stderr, todo)
             )
             listeners.append(stack.enter_context(shown))
+        if todo is None:
+            listeners.append(SnapshotSize(ledger, plan))
         yield listeners
 
 

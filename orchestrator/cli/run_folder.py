@@ -36,7 +36,7 @@ def status(run: RunFolder) -> int:
         lines.insert(0, str(failure))
     if left_out := ledger.unplanned(plan):
         lines.append(f"no longer planned: {', '.join(left_out)}")
-    if harmed := sum(found.harm for found in check_outside_trials(ledger, plan)):
+    if harmed := sum(damage.harm for damage in check_outside_trials(ledger, plan)):
         files = f"{counted(harmed, 'file')} outside trials/ {'is' if harmed == 1 else 'are'}"
         lines.append(f"{files} damaged or missing: `fsl-sweep verify {run}` lists them")
     say(f"{plan.name}: {plan.counted} planned")
@@ -51,7 +51,7 @@ def status(run: RunFolder) -> int:
 
 
 def _remarks(history: "TrialHistory", state: str) -> Iterator[str]:
-    """How far a trial is that has begun, why it ended, and what of it is damaged."""
+    """Yield how far a trial is that has begun, why it ended, and what of it is damaged."""
     from fsl_sweep.orchestrator.cli.progress import trial_label
 
     label = trial_label(history.method, history.hyperparameters, history.seed, history.fold)
@@ -89,11 +89,13 @@ def _measured(ledger: "Ledger", plan: "Plan", histories: Collection["TrialHistor
     main, answers = plan.main.id, plan.records_answers
     left = sum(len(ledger.trial(t).to_measure(main, answers=answers)) for t in plan.specs)
     shown = [f"{plan.main.name} {total - left} of {counted(total, 'snapshot')}"]
-    for one in plan.protocols[1:]:
-        asked = wanted(ledger, plan, one.snapshots)
-        total = sum(map(len, asked.values()))
-        left = sum(len(ledger.trial(t).to_measure(one.id, e, answers)) for t, e in asked.items())
-        shown.append(f"{one.name} {total - left} of {total}")
+    for protocol in plan.protocols[1:]:
+        epochs = wanted(ledger, plan, protocol.snapshots)
+        total = sum(map(len, epochs.values()))
+        left = sum(
+            len(ledger.trial(t).to_measure(protocol.id, e, answers)) for t, e in epochs.items()
+        )
+        shown.append(f"{protocol.name} {total - left} of {total}")
     return f"measured: {'; '.join(shown)}"
 
 
@@ -105,9 +107,9 @@ def verify(run: RunFolder) -> int:
     from fsl_sweep.orchestrator.ledger.verify import check_run
 
     harmed = strange = 0
-    for found in check_run(run):
-        harmed, strange = harmed + found.harm, strange + (not found.harm)
-        say(one_line(f"{found.place}: {found.problem}; {found.follows}"))
+    for damage in check_run(run):
+        harmed, strange = harmed + damage.harm, strange + (not damage.harm)
+        say(one_line(f"{damage.place}: {damage.problem}; {damage.follows}"))
     count = f"{harmed} damaged, missing or refused" if harmed else "nothing is damaged"
     beside = f"; {strange} not part of a run" if strange else ""
     say(one_line(f"{run}: {count}{beside}"))
@@ -125,8 +127,8 @@ def prune(
     from contextlib import nullcontext
 
     from fsl_sweep.orchestrator.ledger.ledger import Ledger
-    from fsl_sweep.orchestrator.sweep import pruning
-    from fsl_sweep.orchestrator.sweep.recording import locked
+    from fsl_sweep.orchestrator.upkeep import pruning
+    from fsl_sweep.orchestrator.upkeep.recording import locked
 
     ledger = Ledger(run)
     ledger.planned()  # no lock is put into another folder

@@ -32,7 +32,7 @@ def tensorboard(
     opened = load_run(run)
     folder = opened.path / "tensorboard"
     report = opened.report(bootstrap=0)
-    drawn = [figure for own in figures(report).values() for figure in own]
+    drawn = [figure for drawings in figures(report).values() for figure in drawings]
     rebuild(folder, opened.histories, report.selected, drawn)
     say(f"TensorBoard view written to {folder}")
     if not serve:

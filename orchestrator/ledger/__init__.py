@@ -1,1 +1,1 @@
-"""The run folder: what is on disk, written whole and checked when it is read."""
+"""The run folder: what is on disk, written completely or not at all, and checked when read."""

@@ -15,17 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fsl_sweep.orchestrator.records.measures import (
-    MEASURES,
-    TASK_SETS,
-    Measure,
+    SCORE_KEYS,
+    ScoreKey,
     ScoreTable,
     TaskScores,
-    TaskSet,
 )
 
-Pair = tuple[Measure, TaskSet]
-Scores = Mapping[tuple[Measure, TaskSet], TaskScores]
-PAIRS: tuple[Pair, ...] = tuple((m, s) for m in MEASURES for s in TASK_SETS)
+Scores = Mapping[ScoreKey, TaskScores]
 COUNTS = pa.list_(pa.uint16())
 _NEAR = 1e-9
 """Means are rounded once; two ways of computing them differ by no more."""
@@ -34,7 +30,7 @@ SCHEMA = pa.schema(
         ("epoch", pa.int32()),
         *(
             (f"{m}_{s}_{column}", kind)
-            for m, s in PAIRS
+            for m, s in SCORE_KEYS
             for column, kind in (("mean", pa.float64()), ("correct", COUNTS), ("queries", COUNTS))
         ),
         ("snapshot", pa.string()),
@@ -43,11 +39,15 @@ SCHEMA = pa.schema(
 ANSWERS = pa.schema(
     [
         ("snapshot", pa.string()),
-        *((f"{m}_{s}_{column}", COUNTS) for m, s in PAIRS for column in ("queries", "answers")),
+        *(
+            (f"{m}_{s}_{column}", COUNTS)
+            for m, s in SCORE_KEYS
+            for column in ("queries", "answers")
+        ),
     ]
 )
 """The answer to each query of a snapshot, as of ``TaskScores``, where a sweep records them."""
-SUMMARY_COLUMNS = ["epoch", "snapshot", *(f"{m}_{s}_mean" for m, s in PAIRS)]
+SUMMARY_COLUMNS = ["epoch", "snapshot", *(f"{m}_{s}_mean" for m, s in SCORE_KEYS)]
 
 
 class Summary(NamedTuple):
@@ -60,29 +60,29 @@ class Summary(NamedTuple):
     """
 
     epochs: np.ndarray
-    means: Mapping[Pair, np.ndarray]
-    deviations: Mapping[Pair, float] = {}
+    means: Mapping[ScoreKey, np.ndarray]
+    deviations: Mapping[ScoreKey, float] = {}
 
     @classmethod
     def of_table(cls, table: pa.Table) -> "Summary":
-        """The summary of a table with ``SUMMARY_COLUMNS``."""
+        """Return the summary of a table with ``SUMMARY_COLUMNS``."""
         epochs = values(table["epoch"]).astype(np.int64)
-        return cls(epochs, {(m, s): values(table[f"{m}_{s}_mean"]) for m, s in PAIRS})
+        return cls(epochs, {key: values(table[_columns(key)[0]]) for key in SCORE_KEYS})
 
 
 def row_of(epoch: int, snapshot: str, measured: Scores) -> pa.Table:
-    """One row of ``SCHEMA``; ``snapshot`` is the SHA-256 of the weights that were measured."""
+    """Make one row of ``SCHEMA``; ``snapshot`` is the SHA-256 of the measured weights."""
     columns: dict[str, Any] = {"epoch": [epoch], "snapshot": [snapshot]}
-    for measure, task_set in PAIRS:
-        scores, name = measured[measure, task_set], f"{measure}_{task_set}"
-        columns[f"{name}_mean"] = [scores.mean]
-        columns[f"{name}_correct"] = [_counts(scores.correct)]
-        columns[f"{name}_queries"] = [_counts(scores.queries)]
+    for key in SCORE_KEYS:
+        scores, (mean, correct, queries) = measured[key], _columns(key)
+        columns[mean] = [scores.mean]
+        columns[correct] = [_counts(scores.correct)]
+        columns[queries] = [_counts(scores.queries)]
     return pa.table([pa.array(columns[field.name], field.type) for field in SCHEMA], schema=SCHEMA)
 
 
 def answers_of(snapshot: str, measured: Scores) -> bytes:
-    """The answers to all queries, compressed, with the SHA-256 of the weights that gave them."""
+    """Write the answers to all queries, compressed, with the SHA-256 of the weights."""
     columns: dict[str, Any] = {"snapshot": [snapshot]}
     for (measure, task_set), scores in measured.items():
         columns[f"{measure}_{task_set}_queries"] = [_counts(scores.queries)]
@@ -91,19 +91,19 @@ def answers_of(snapshot: str, measured: Scores) -> bytes:
     return stream(table, "zstd")
 
 
-def read_answers(data: bytes) -> tuple[str, dict[tuple[Measure, TaskSet], TaskScores]]:
-    """The inverse of ``answers_of``. Raises ValueError on anything else."""
+def read_answers(data: bytes) -> tuple[str, dict[ScoreKey, TaskScores]]:
+    """Read what ``answers_of`` wrote. Raises ValueError on anything else."""
     table = streamed(data)
     if not table.schema.equals(ANSWERS) or table.num_rows != 1:
         raise ValueError("it has other columns")
     counts = lambda name: matrix(table[name])[0].astype(np.int64)  # noqa: E731
-    found: dict[tuple[Measure, TaskSet], TaskScores] = {}
-    for m, s in PAIRS:
+    scores: dict[ScoreKey, TaskScores] = {}
+    for m, s in SCORE_KEYS:
         answers, queries = counts(f"{m}_{s}_answers"), counts(f"{m}_{s}_queries")
         if queries.sum() != len(answers):
             raise ValueError("it has answers to other queries")
-        found[m, s] = TaskScores.of_answers(answers, queries)
-    return table["snapshot"].to_pylist()[0], found
+        scores[m, s] = TaskScores.of_answers(answers, queries)
+    return table["snapshot"].to_pylist()[0], scores
 
 
 def _counts(values: np.ndarray) -> np.ndarray:
@@ -113,7 +113,7 @@ def _counts(values: np.ndarray) -> np.ndarray:
 
 
 def stream(table: pa.Table, compression: str | None = None) -> bytes:
-    """A table as an Arrow stream."""
+    """Write a table as an Arrow stream."""
     sink = io.BytesIO()
     options = pa.ipc.IpcWriteOptions(compression=compression)
     with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
@@ -122,7 +122,7 @@ def stream(table: pa.Table, compression: str | None = None) -> bytes:
 
 
 def streamed(data: bytes) -> pa.Table:
-    """The inverse of ``stream``. Raises ValueError on anything else."""
+    """Read what ``stream`` wrote. Raises ValueError on anything else."""
     options = pa.ipc.IpcReadOptions(use_threads=False)
     try:
         return pa.ipc.open_stream(data, options=options).read_all()
@@ -131,7 +131,7 @@ def streamed(data: bytes) -> pa.Table:
 
 
 def checked(table: pa.Table, schema: pa.Schema, summary: Summary | None = None) -> pa.Table:
-    """The table, if it has exactly these columns and values. Raises as ``check_values``."""
+    """Return the table if it has exactly these columns and values. Raises as ``check_values``."""
     if not table.schema.equals(schema):
         raise ValueError("it has other columns")
     if any(column.null_count for column in table.columns):
@@ -149,43 +149,43 @@ def check_values(table: pa.Table, summary: Summary | None = None) -> None:
         ValueError: an epoch does not follow the one before; a mean is outside [0, 1], or not that
             of its tasks; a task has more correct answers than queries, or no query.
     """
-    there = set(table.column_names)
-    if "epoch" in there and (np.diff(values(table["epoch"]), prepend=0) <= 0).any():
+    names = set(table.column_names)
+    if "epoch" in names and (np.diff(values(table["epoch"]), prepend=0) <= 0).any():
         raise ValueError("its epochs do not ascend from 1")
     if summary is not None and len(table) != len(summary.epochs):
         raise ValueError("it does not hold the recorded epochs")
-    for pair in PAIRS:
-        mean, correct, queries = _names(pair)
-        means = values(table[mean]) if mean in there else None
+    for key in SCORE_KEYS:
+        mean, correct, queries = _columns(key)
+        means = values(table[mean]) if mean in names else None
         if summary is not None:
-            means = summary.means[pair]
+            means = summary.means[key]
         if means is not None and not ((means >= 0) & (means <= 1)).all():
             raise ValueError(f"{mean} is outside 0 to 1")
-        if {correct, queries} <= there:
-            _accuracies(pair, matrix(table[correct]), matrix(table[queries]), means)
+        if {correct, queries} <= names:
+            _accuracies(key, matrix(table[correct]), matrix(table[queries]), means)
 
 
 @cache
-def _names(pair: Pair) -> tuple[str, str, str]:
-    """The columns of means, correct answers and queries."""
-    measure, task_set = pair
+def _columns(key: ScoreKey) -> tuple[str, str, str]:
+    """Return the columns of means, correct answers and queries."""
+    measure, task_set = key
     name = f"{measure}_{task_set}"
     return f"{name}_mean", f"{name}_correct", f"{name}_queries"
 
 
-def accuracies_of(table: pa.Table, pair: Pair) -> np.ndarray:
-    """Accuracies ``[E, T]`` of a table's counts. Raises ValueError as ``check_values``."""
-    return _accuracies(pair, *(matrix(table[name]) for name in _names(pair)[1:]))
+def accuracies_of(table: pa.Table, key: ScoreKey) -> np.ndarray:
+    """Return accuracies ``[E, T]`` of a table's counts. Raises ValueError as ``check_values``."""
+    return _accuracies(key, *(matrix(table[name]) for name in _columns(key)[1:]))
 
 
 def _accuracies(
-    pair: Pair, correct: np.ndarray, queries: np.ndarray | int, means: np.ndarray | None = None
+    key: ScoreKey, correct: np.ndarray, queries: np.ndarray | int, means: np.ndarray | None = None
 ) -> np.ndarray:
-    """Accuracies of counts ``[E, T]``, checked, also against means ``[E]``.
+    """Return accuracies of counts ``[E, T]``, checked, also against means ``[E]``.
 
     ``queries`` is one number where every task has as many.
     """
-    mean, *_ = _names(pair)
+    mean, *_ = _columns(key)
     name = mean.removesuffix("_mean")
     if np.shape(queries) not in ((), correct.shape):
         raise ValueError(f"{name} has counts of different tasks")
@@ -197,51 +197,51 @@ def _accuracies(
     return accuracies
 
 
-def scores_of(row: pa.Table) -> dict[tuple[Measure, TaskSet], TaskScores]:
-    """The results that a one-row table holds."""
+def scores_of(row: pa.Table) -> dict[ScoreKey, TaskScores]:
+    """Return the results that a one-row table holds."""
     (plain,) = row.to_pylist()
-    counts = lambda name: np.array(plain[name], np.int64)  # noqa: E731
     return {
-        (m, s): TaskScores(counts(f"{m}_{s}_correct"), counts(f"{m}_{s}_queries")) for m, s in PAIRS
+        key: TaskScores(*(np.array(plain[name], np.int64) for name in _columns(key)[1:]))
+        for key in SCORE_KEYS
     }
 
 
 def compacted(rows: Sequence[pa.Table]) -> bytes:
-    """Rows as one Parquet file, ascending by epoch."""
+    """Write rows as one Parquet file, ascending by epoch."""
     sink = io.BytesIO()
     pq.write_table(pa.concat_tables(rows), sink, compression="zstd")
     return sink.getvalue()
 
 
 def plain_summary(table: pa.Table) -> dict[str, Any]:
-    """As plain data, the means of a table's rows and the largest deviation of each column."""
-    found: dict[str, Any] = {}
-    for pair in PAIRS:
-        mean, *_ = _names(pair)
-        found[mean] = values(table[mean]).tolist()
+    """Return the means of a table's rows and each column's largest deviation, as plain data."""
+    plain: dict[str, Any] = {}
+    for key in SCORE_KEYS:
+        mean, *_ = _columns(key)
+        plain[mean] = values(table[mean]).tolist()
         # Upwards, so that the bound stays one.
-        most = accuracies_of(table, pair).std(axis=1).max()
-        found["{}_{}_deviation".format(*pair)] = ceil(most * 10**6) / 10**6
-    return found
+        largest = accuracies_of(table, key).std(axis=1).max()
+        plain["{}_{}_deviation".format(*key)] = ceil(largest * 10**6) / 10**6
+    return plain
 
 
 def summary_of(plain: Mapping[str, Any], epochs: np.ndarray) -> Summary:
-    """The inverse of ``plain_summary``, for rows of these epochs ``[E]``.
+    """Read what ``plain_summary`` gave, for rows of these epochs ``[E]``.
 
     Raises:
         ValueError, KeyError, TypeError: it holds something else.
     """
-    means = np.array([plain[_names(pair)[0]] for pair in PAIRS], np.float64)
-    if means.shape != (len(PAIRS), len(epochs)) or not ((means >= 0) & (means <= 1)).all():
+    means = np.array([plain[_columns(key)[0]] for key in SCORE_KEYS], np.float64)
+    if means.shape != (len(SCORE_KEYS), len(epochs)) or not ((means >= 0) & (means <= 1)).all():
         raise ValueError("it does not hold the mean of each epoch")
-    deviations = {pair: float(plain["{}_{}_deviation".format(*pair)]) for pair in PAIRS}
-    return Summary(epochs, dict(zip(PAIRS, means, strict=True)), deviations)
+    deviations = {key: float(plain["{}_{}_deviation".format(*key)]) for key in SCORE_KEYS}
+    return Summary(epochs, dict(zip(SCORE_KEYS, means, strict=True)), deviations)
 
 
 def score_tables(
-    epochs: np.ndarray, summary: Summary, load: Callable[[Pair], np.ndarray]
-) -> dict[Pair, ScoreTable]:
-    """Score tables of these epochs ``[E]``, with NaN where an epoch was not measured.
+    epochs: np.ndarray, summary: Summary, load: Callable[[ScoreKey], np.ndarray]
+) -> dict[ScoreKey, ScoreTable]:
+    """Return score tables of these epochs ``[E]``, with NaN where an epoch was not measured.
 
     Args:
         epochs: of the trial, ascending.
@@ -257,21 +257,21 @@ def score_tables(
         every[at] = rows
         return every
 
-    def made(pair: Pair) -> ScoreTable:
+    def score_table(key: ScoreKey) -> ScoreTable:
         def accuracies() -> np.ndarray:
             if not len(at):
                 return np.full((len(epochs), 1), np.nan)
-            return spread(load(pair))
+            return spread(load(key))
 
-        deviation = summary.deviations.get(pair)
-        return ScoreTable(spread(summary.means[pair]), accuracies, deviation=deviation)
+        deviation = summary.deviations.get(key)
+        return ScoreTable(spread(summary.means[key]), accuracies, deviation=deviation)
 
-    return {pair: made(pair) for pair in PAIRS}
+    return {key: score_table(key) for key in SCORE_KEYS}
 
 
 def matrix(column: pa.ChunkedArray) -> np.ndarray:
-    """A column of lists as ``[rows, T]``. Raises ValueError where they differ in length."""
-    lists = _whole(column)
+    """Return a column of lists as ``[rows, T]``. Raises ValueError where they differ in length."""
+    lists = _one_chunk(column)
     ends = np.from_dlpack(lists.offsets)
     sizes = np.diff(ends)
     if lists.null_count or len(set(sizes.tolist())) > 1 or 0 in sizes:
@@ -280,14 +280,14 @@ def matrix(column: pa.ChunkedArray) -> np.ndarray:
     return values(lists.values[ends[0] : ends[-1]]).reshape(len(lists), -1)
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
     # Of a single chunk, `combine_chunks` makes a copy.
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def values(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
-    """The numbers of a column. Raises ValueError where a cell holds none."""
-    array = _whole(column) if isinstance(column, pa.ChunkedArray) else column
+    """Return the numbers of a column. Raises ValueError where a cell holds none."""
+    array = _one_chunk(column) if isinstance(column, pa.ChunkedArray) else column
     if array.null_count or not (
         pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
     ):
@@ -299,35 +299,35 @@ def values(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
 def read_columns(
     file: pq.ParquetFile, names: Sequence[str] = SCHEMA.names, summary: Summary | None = None
 ) -> pa.Table:
-    """Some columns of a compacted file. Raises ValueError where no trial can have measured them."""
+    """Read columns of a compacted file. Raises ValueError if no trial can have measured them."""
     return checked(_read(file, names), pa.schema([SCHEMA.field(name) for name in names]), summary)
 
 
-def read_accuracies(file: pq.ParquetFile, pair: Pair, means: np.ndarray) -> np.ndarray:
-    """Accuracies ``[E, T]`` from a compacted file, with these means. Raises as ``read_columns``."""
-    _, correct, queries = _names(pair)
-    each = _of_every_task(file, pair)
-    table = _read(file, [correct, queries] if each is None else [correct])
+def read_accuracies(file: pq.ParquetFile, key: ScoreKey, means: np.ndarray) -> np.ndarray:
+    """Read accuracies ``[E, T]`` with these means from a file. Raises as ``read_columns``."""
+    _, correct, queries = _columns(key)
+    equal = _of_every_task(file, key)
+    table = _read(file, [correct, queries] if equal is None else [correct])
     if any(field.type != COUNTS for field in table.schema) or correct not in table.column_names:
         raise ValueError("it has other columns")
-    asked = matrix(table[queries]) if each is None else each
-    return _accuracies(pair, matrix(table[correct]), asked, means)
+    counts = matrix(table[queries]) if equal is None else equal
+    return _accuracies(key, matrix(table[correct]), counts, means)
 
 
-def _of_every_task(file: pq.ParquetFile, pair: Pair) -> int | None:
-    """The queries of every task, where the file's statistics say that they are equally many.
+def _of_every_task(file: pq.ParquetFile, key: ScoreKey) -> int | None:
+    """Return the queries of every task, where the file's statistics say that all have as many.
 
     To read a column takes as long whether its values differ or not.
     """
-    leaves, names = file.schema_arrow.names, _names(pair)[1:]
+    leaves, names = file.schema_arrow.names, _columns(key)[1:]
     if file.metadata.num_row_groups != 1 or not {*names} <= {*leaves}:
         return None
     group = file.metadata.row_group(0)
     correct, queries = (group.column(leaves.index(name)) for name in names)
-    found = queries.statistics
-    if found is None or not found.has_min_max or found.min != found.max or found.null_count:
+    known = queries.statistics
+    if known is None or not known.has_min_max or known.min != known.max or known.null_count:
         return None
-    return found.min if queries.num_values == correct.num_values else None
+    return known.min if queries.num_values == correct.num_values else None
 
 
 def _read(file: pq.ParquetFile, names: Sequence[str]) -> pa.Table:

@@ -20,12 +20,12 @@ _KEY = "checksum"
 
 
 def sealed(payload: bytes, place: str) -> bytes:
-    """Bytes in an envelope for one place, a path in the run folder with ``/``."""
+    """Put bytes into an envelope for one place, a path in the run folder with ``/``."""
     return _MAGIC + _checksum(payload, place).encode() + b"\n" + payload
 
 
 def unsealed(data: bytes, place: str) -> bytes:
-    """The inverse of ``sealed``. Raises Damaged on anything but its exact output for the place."""
+    """Take the bytes out of ``sealed``. Raises Damaged on anything but its output for the place."""
     head, newline, payload = data.partition(b"\n")
     if not newline or head != _MAGIC + _checksum(payload, place).encode():
         raise Damaged(place, "its checksum does not match")
@@ -33,7 +33,7 @@ def unsealed(data: bytes, place: str) -> bytes:
 
 
 def sealed_json(content: Mapping[str, Any], place: str, compact: bool = False) -> bytes:
-    """Content as readable JSON, with its checksum as the last key.
+    """Write content as readable JSON, with its checksum as the last key.
 
     ``compact`` is for long columns of numbers: in one line, whose checksum is compared quickly.
     """
@@ -44,20 +44,14 @@ def sealed_json(content: Mapping[str, Any], place: str, compact: bool = False) -
     return (json.dumps({**content, _KEY: checksum}, indent=1, allow_nan=False) + "\n").encode()
 
 
-def parsed_json(data: bytes, place: str) -> dict[str, Any]:
-    """A JSON object whose checksum has not been compared. Raises Damaged."""
+def checked_json(data: bytes, place: str) -> dict[str, Any]:
+    """Read what ``sealed_json`` wrote, in any layout of the text. Raises Damaged."""
     try:
         content = from_json(data)
     except ValueError:
         raise Damaged(place, "it is not valid JSON") from None
     if not isinstance(content, dict):
         raise Damaged(place, "it is JSON, but not an object")
-    return content
-
-
-def checked_json(data: bytes, place: str) -> dict[str, Any]:
-    """The inverse of ``sealed_json``, for any layout of the text. Raises Damaged."""
-    content = parsed_json(data, place)
     rest = {key: value for key, value in content.items() if key != _KEY}
     known = content.get(_KEY)
     end = _last_key(str(known))

@@ -13,7 +13,7 @@
         resume.state                  state to resume from; removed when the trial has ended
         end.json                      done, failed or budget, and why; the epochs
 
-PROTOCOL is the id of a protocol. Every file appears whole or not at all, and has a checksum:
+PROTOCOL is the id of a protocol. Every file appears complete or not at all, and has a checksum:
 records and states in an envelope, JSON in a key, a Parquet file in ``end.json``, a snapshot in its
 epoch's record, ``sweep.yaml`` in the plan. A file that does not match is damaged: it is named and
 not used.
@@ -46,7 +46,7 @@ COME_BACK = (
 
 
 def tasks_folder(protocol: str) -> str:
-    """Where the class tuples of a protocol's common tasks are, by the protocol's id."""
+    """Name the folder of the class tuples of a protocol's common tasks, by the protocol's id."""
     return f"tasks/{protocol}"
 
 
@@ -67,15 +67,15 @@ class Ledger:
 
     @property
     def path(self) -> Path:
-        """The run folder."""
+        """Return the run folder."""
         return self.folder.path
 
     def trial(self, trial: str) -> TrialLedger:
-        """The records of one trial, by its id."""
+        """Return the records of one trial, by its id."""
         return TrialLedger(self.folder / "trials" / trial)
 
     def read_plan(self) -> Plan | None:
-        """The plan; None where nothing was planned. Raises RunFolderError where it is damaged."""
+        """Read the plan; None where nothing was planned. Raises RunFolderError if it is damaged."""
         try:
             return self.checked_plan()
         except Damaged as damage:
@@ -85,20 +85,21 @@ class Ledger:
             ) from damage
 
     def planned(self) -> Plan:
-        """The plan. Raises RunFolderError where nothing was planned, or it is damaged."""
+        """Read the plan. Raises RunFolderError where nothing was planned, or it is damaged."""
         plan = self.read_plan()
         if plan is None:
             raise RunFolderError(f"{self.path} is not a run folder: it has no plan.json.")
         return plan
 
     def checked_plan(self) -> Plan | None:
-        """As ``read_plan``. Raises Damaged with the reason only."""
+        """Read the plan as ``read_plan`` does. Raises Damaged with the reason only."""
         data = self.folder.read("plan.json")
         if data is None:
             return None
         try:
-            check_format(envelope.parsed_json(data, "plan.json"))  # earlier ones had no checksum
-            return Plan.from_plain(envelope.checked_json(data, "plan.json"))
+            plain = envelope.checked_json(data, "plan.json")
+            check_format(plain)
+            return Plan.from_plain(plain)
         except (ValueError, KeyError, TypeError, ValidationError, RecursionError) as failure:
             raise Damaged("plan.json", str(failure).splitlines()[0]) from failure
 
@@ -108,8 +109,7 @@ class Ledger:
         Returns:
             The plan as recorded: with the protocols that the folder held before.
         """
-        self.check_plan(plan)
-        if (before := self.read_plan()) is not None:
+        if (before := self.check_plan(plan)) is not None:
             plan = plan.after(before)
         text = sweep_text.encode()
         self.folder.write("sweep.yaml", text)
@@ -133,10 +133,10 @@ class Ledger:
             RunFolderError: the name of one was taken.
         """
         plan = self.planned()
-        every = {**{one.name: one for one in plan.protocols}, **{p.name: p for p in protocols}}
+        by_name = {protocol.name: protocol for protocol in (*plan.protocols, *protocols)}
         places = {**plan.places, **places}
         known = tuple(dict.fromkeys([*plan.cautions, *cautions]))
-        more = replace(plan, protocols=tuple(every.values()), places=places, cautions=known)
+        more = replace(plan, protocols=tuple(by_name.values()), places=places, cautions=known)
         if more != plan:
             self.check_plan(more)
             self._write(more, (self.folder.read_json("plan.json") or {}).get("sweep_file", ""))
@@ -146,15 +146,21 @@ class Ledger:
         self.folder.write_json("plan.json", {**plan.to_plain(), "sweep_file": sweep_file})
 
     def sweep_file_changed(self) -> bool:
-        """Whether ``sweep.yaml`` differs from the file that was planned last. Raises Damaged."""
+        """Return whether ``sweep.yaml`` is not the file that was planned last. Raises Damaged."""
         plan, text = self.folder.read_json("plan.json"), self.folder.read("sweep.yaml")
         digest = None if text is None else hashlib.sha256(text).hexdigest()
         return plan is not None and plan.get("sweep_file") != digest
 
-    def check_plan(self, plan: Plan) -> None:
-        """Raise RunFolderError unless the folder is new, or holds this sweep on the same data.
+    def check_plan(self, plan: Plan) -> Plan | None:
+        """Check that the folder is new, or holds this sweep on the same data.
 
         A fingerprint that is not known yet (None) is not compared.
+
+        Returns:
+            The plan that it holds; None if it is new.
+
+        Raises:
+            RunFolderError: it holds something else.
         """
         before = self.read_plan()
         if before is None and self.folder.names() not in ([], ["lock"]):
@@ -163,7 +169,7 @@ class Ledger:
                 "Choose another with -o."
             )
         if before is None:
-            return
+            return None
         if before.name != plan.name:
             raise RunFolderError(
                 f"{self.path} holds the sweep '{before.name}', not '{plan.name}'. "
@@ -176,11 +182,12 @@ class Ledger:
                 "compared; restore the data and the benchmark's settings, or choose another folder "
                 "with -o."
             )
-        for one in plan.protocols:
+        for protocol in plan.protocols:
             for former in before.protocols:
                 # Where only the main protocol was changed, a name follows it.
-                if one.name == former.name and one.written != former.written:
-                    self._check_unmeasured(one, former)
+                if protocol.name == former.name and protocol.written != former.written:
+                    self._check_unmeasured(protocol, former)
+        return before
 
     def _check_unmeasured(self, protocol: PlannedProtocol, former: PlannedProtocol) -> None:
         """Raise RunFolderError if something was measured under a protocol whose name is taken."""
@@ -194,17 +201,17 @@ class Ledger:
             )
 
     def read_note(self, name: str) -> dict[str, Any] | None:
-        """A JSON file beside the plan, such as ``environment.json``; None if missing or damaged."""
+        """Read JSON beside the plan, such as ``environment.json``; None if missing or damaged."""
         with suppress(Damaged):
             return self.folder.read_json(name)
         return None
 
     def unplanned(self, plan: Plan) -> list[str]:
-        """Ids of trials that the folder holds and the plan no longer names."""
+        """Return the ids of trials that the folder holds and the plan no longer names."""
         return [t for t in self.trial_ids() if t not in plan.specs]
 
     def notices(self, plan: Plan) -> Iterator[str]:
-        """What a run of the plan should say of the folder before it starts. Raises Damaged."""
+        """Say what a run of the plan should know of the folder before it starts. Raises Damaged."""
         if self.sweep_file_changed():
             yield (
                 f"{self.path / 'sweep.yaml'} is not the file that was planned last: it was edited "
@@ -218,7 +225,7 @@ class Ledger:
             )
 
     def trial_ids(self) -> list[str]:
-        """Ids of trials that the folder holds, planned or not."""
+        """Return the ids of trials that the folder holds, planned or not."""
         with suppress(Damaged):  # each planned trial will say so
             return [*filter(TRIAL_ID.fullmatch, (self.folder / "trials").names())]
         return []
@@ -230,14 +237,21 @@ class Ledger:
         report: str | None = None,
         checked: bool = True,
     ) -> list[TrialHistory]:
-        """One history for each planned trial, in plan order; empty where nothing is recorded.
+        """Read a history for each planned trial, in plan order; empty where nothing is recorded.
 
         Arguments as of `TrialLedger.history`; the protocols are by default the main one.
         """
         main = choose_by or plan.main.id
-        return [self.trial(one.id).history(one, main, report, checked) for one in plan.trials]
+        return [
+            self.trial(planned.id).history(planned, main, report, checked)
+            for planned in plan.trials
+        ]
 
     def pending(self, plan: Plan) -> dict[str, TrialSpec]:
-        """Planned trials that have not ended, or whose failure is worth another try."""
+        """Return the planned trials that have not ended, or whose failure is worth another try."""
         main = plan.main.id if plan.main.fingerprint else None
-        return {one.id: one.spec for one in plan.trials if self.trial(one.id).unfinished(one, main)}
+        return {
+            planned.id: planned.spec
+            for planned in plan.trials
+            if self.trial(planned.id).unfinished(planned, main)
+        }

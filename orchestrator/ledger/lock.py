@@ -66,7 +66,7 @@ def check_writable(folder: Path) -> None:
 
 
 def holder_of(folder: Path) -> str | None:
-    """Who runs in ``folder`` now (``process 7 on host``), or None. Raises as ``run_lock``."""
+    """Say who runs in ``folder`` now (``process 7 on host``), or None. Raises as ``run_lock``."""
     try:
         descriptor = _opened(folder / "lock", os.O_RDONLY)
     except OSError:
@@ -85,11 +85,11 @@ def holder_of(folder: Path) -> str | None:
 
 
 def _opened(path: Path, flags: int) -> int:
-    """The lock's descriptor. Raises RunFolderError where it is a link, or not a file."""
+    """Open the lock. Raises RunFolderError where it is a link, or not a file."""
     with suppress(FileNotFoundError):
-        found = path.lstat()
-        kind = kind_of(found.st_mode)
-        if kind == "file" and found.st_nlink > 1:
+        status = path.lstat()
+        kind = kind_of(status.st_mode)
+        if kind == "file" and status.st_nlink > 1:
             kind = "file with several names"
         if kind != "file":
             raise RunFolderError(

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from fsl_sweep.orchestrator.errors import Damaged
 from fsl_sweep.orchestrator.ledger import columns
 from fsl_sweep.orchestrator.ledger.storage import Folder
-from fsl_sweep.orchestrator.records.measures import Measure, TaskScores, TaskSet
+from fsl_sweep.orchestrator.records.measures import ScoreKey, TaskScores
 from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID
 
 MEASURED = "measured"
@@ -36,24 +36,24 @@ T = TypeVar("T")
 
 
 def measured_name(protocol: str, epoch: int) -> str:
-    """The name of what was measured of a snapshot under a protocol, by the protocol's id."""
+    """Name the file of what was measured of a snapshot under a protocol, by the protocol's id."""
     return f"{MEASURED}/{protocol}/{epoch:04d}.record"
 
 
 def answers_name(protocol: str, epoch: int) -> str:
-    """The name of a snapshot's answer to each query under a protocol."""
+    """Name the file of a snapshot's answer to each query under a protocol."""
     return f"{MEASURED}/{protocol}/{epoch:04d}.answers"
 
 
 def compacted_name(protocol: str) -> str:
-    """The name of what was measured of all of a trial's snapshots."""
+    """Name the file of what was measured of all of a trial's snapshots."""
     return f"{MEASURED}/{protocol}{_PARQUET}"
 
 
 def numbers(folder: Folder, suffix: str) -> list[int]:
-    """The epochs that have a file with a suffix in a folder, ascending. Raises Damaged."""
-    found = map(_NUMBERED.fullmatch, folder.names())
-    return sorted(int(name[1]) for name in found if name and name[2] == suffix)
+    """Return the epochs that have a file with a suffix in a folder, ascending. Raises Damaged."""
+    matches = map(_NUMBERED.fullmatch, folder.names())
+    return sorted(int(match[1]) for match in matches if match and match[2] == suffix)
 
 
 class Measured(NamedTuple):
@@ -68,12 +68,12 @@ class Measured(NamedTuple):
 
     summary: columns.Summary = columns.Summary.of_table(_EMPTY)
     rows: Callable[[], pa.Table] = lambda: _EMPTY
-    accuracies: Callable[[columns.Pair], np.ndarray] = partial(columns.accuracies_of, _EMPTY)
+    accuracies: Callable[[ScoreKey], np.ndarray] = partial(columns.accuracies_of, _EMPTY)
     damaged: Sequence[str] = ()
 
     @property
     def epochs(self) -> list[int]:
-        """Those of the rows."""
+        """Return the epochs of the rows."""
         return self.summary.epochs.tolist()
 
 
@@ -102,8 +102,8 @@ class Measurements:
 
     def read_answers(
         self, protocol: str, epoch: int, weights: Weights
-    ) -> dict[tuple[Measure, TaskSet], TaskScores] | None:
-        """A snapshot's results with the answer to each query; None where that is not recorded.
+    ) -> dict[ScoreKey, TaskScores] | None:
+        """Read a snapshot's results with the answer to each query; None if that is not recorded.
 
         Raises:
             Damaged: the file is damaged, or the answers are those of other weights.
@@ -121,20 +121,20 @@ class Measurements:
         return answers
 
     def files(self, protocol: str) -> list[int]:
-        """Epochs that have a file of measurements, damaged or not, ascending. Raises Damaged."""
+        """Return epochs with a file of measurements, damaged or not, ascending. Raises Damaged."""
         return numbers(self.folder / MEASURED / protocol, "record")
 
     def answered(self, protocol: str) -> list[int]:
-        """Epochs that have a file of answers, damaged or not, ascending. Raises Damaged."""
+        """Return epochs with a file of answers, damaged or not, ascending. Raises Damaged."""
         return numbers(self.folder / MEASURED / protocol, "answers")
 
     def protocols(self) -> list[str]:
-        """Ids of the protocols that something was measured under, sorted. Raises Damaged."""
+        """Return ids of protocols under which something was measured, sorted. Raises Damaged."""
         names = (name.removesuffix(_PARQUET) for name in (self.folder / MEASURED).names())
         return sorted(set(filter(PROTOCOL_ID.fullmatch, names)))
 
     def compacted(self) -> list[str]:
-        """Names of the files of all of the trial's snapshots."""
+        """Name the files of all of the trial's snapshots."""
         with suppress(Damaged):
             names = (self.folder / MEASURED).names()
             return [f"{MEASURED}/{name}" for name in names if name.endswith(_PARQUET)]
@@ -147,7 +147,7 @@ class Measurements:
         checksum: str | None,
         summary: columns.Summary | None = None,
     ) -> Measured:
-        """What was measured of the recorded weights under a protocol.
+        """Read what was measured of the recorded weights under a protocol.
 
         ``checksum`` is that of the compacted file, if there should be one. Where it is damaged,
         what was measured again since is read. With its ``summary``, it is not read now.
@@ -167,7 +167,7 @@ class Measurements:
         return measured._replace(damaged=[*compacted.damaged, *damaged])
 
     def compact(self, protocol: str, weights: Weights, checksum: str | None) -> Compacted | None:
-        """Put the measurements of all snapshots into one file, unless there is a whole one.
+        """Put the measurements of all snapshots into one file, unless there is an undamaged one.
 
         Returns:
             The file; None where measurements are missing.
@@ -182,7 +182,7 @@ class Measurements:
         return Compacted(hashlib.sha256(data).hexdigest(), columns.plain_summary(table))
 
     def row(self, protocol: str, epoch: int) -> pa.Table | None:
-        """What was measured of an epoch; None where there is no file. Raises Damaged."""
+        """Read what was measured of an epoch; None where there is no file. Raises Damaged."""
         name = measured_name(protocol, epoch)
         payload = self.folder.read_sealed(name)
         if payload is None:
@@ -196,7 +196,7 @@ class Measurements:
         return row
 
     def _rows(self, protocol: str, weights: Weights) -> tuple[pa.Table, list[str]]:
-        """The undamaged rows about these weights, ascending, and where the damaged files are."""
+        """Read undamaged rows about these weights, ascending; say where the damaged files are."""
         rows: list[pa.Table] = []
         damaged: list[str] = []
         try:
@@ -232,18 +232,16 @@ class Measurements:
         name = compacted_name(protocol)
 
         # Read each time: the tasks of a thousand trials do not fit in memory.
-        def read(made: Callable[[pq.ParquetFile], T]) -> T:
+        def read(part: Callable[[pq.ParquetFile], T]) -> T:
             try:
-                return made(_last_parquet(self.folder, name, checksum))
+                return part(_last_parquet(self.folder, name, checksum))
             except ValueError as failure:
                 raise Damaged(self.folder.place(name), str(failure)) from failure
 
         return Measured(
             summary,
             lambda: read(lambda file: columns.read_columns(file, summary=summary)),
-            lambda pair: read(
-                lambda file: columns.read_accuracies(file, pair, summary.means[pair])
-            ),
+            lambda key: read(lambda file: columns.read_accuracies(file, key, summary.means[key])),
         )
 
 
@@ -252,13 +250,13 @@ def _snapshot(row: pa.Table) -> str:
 
 
 def _about(table: pa.Table, weights: Weights) -> bool:
-    """Whether a table's rows are about exactly these weights, in the same order."""
+    """Return whether a table's rows are about exactly these weights, in the same order."""
     epochs = columns.values(table["epoch"]).tolist()
     return [*zip(epochs, table["snapshot"].to_pylist(), strict=True)] == [*weights.items()]
 
 
 def _parquet(folder: Folder, name: str, checksum: str) -> pq.ParquetFile:
-    """A file of compacted measurements. Raises Damaged."""
+    """Open a file of compacted measurements. Raises Damaged."""
     data = folder.read(name) or b""
     if hashlib.sha256(data).hexdigest() != checksum:
         raise Damaged(folder.place(name), "it is not what was recorded")

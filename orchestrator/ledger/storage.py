@@ -1,6 +1,6 @@
-"""Files that appear whole or not at all, in a folder of a local or shared file system.
+"""Files that appear complete or not at all, in a folder of a local or shared file system.
 
-The folder may come from a stranger. Below its root no link is followed and nothing but plain files
+The folder may come from anybody. Below its root no link is followed and nothing but plain files
 is opened, so that nothing outside is read, written or removed, and no pipe makes a reader wait.
 """
 
@@ -27,7 +27,7 @@ _ABSENT = (FileNotFoundError, NotADirectoryError)
 @final
 @dataclass(frozen=True)
 class Folder:
-    """A folder of small files, each written whole.
+    """A folder of small files, each written completely or not at all.
 
     Names are relative, with ``/`` between parts. Every failure of the file system is raised with
     the path and what to do: as MachineFailure where the disk is full or fails, else as
@@ -48,21 +48,21 @@ class Folder:
 
     @property
     def path(self) -> Path:
-        """The folder's path."""
+        """Return the folder's path."""
         return self.root / self.inside
 
     def place(self, name: str) -> str:
-        """Where a file is below the root; its checksum covers this besides its content."""
+        """Return where a file is below the root; its checksum covers this besides its content."""
         return f"{self.inside}/{name}" if self.inside else name
 
     def write(self, name: str, data: bytes) -> None:
-        """Put ``data`` under ``name``, replacing what was there, whole or not at all."""
+        """Put ``data`` under ``name``, replacing what was there, completely or not at all."""
         with _reported(self, name, "written"):
             try:
                 if not self.standing:
                     self.root.mkdir(parents=True, exist_ok=True)
-                path = self._found(name, make=True)
-                write_whole(path, data)
+                path = self._path_of(name, make=True)
+                write_complete(path, data)
                 # The rename is durable once the folder itself has reached the disk too.
                 folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 try:
@@ -78,57 +78,57 @@ class Folder:
                 ) from failure
 
     def read(self, name: str) -> bytes | None:
-        """The bytes under ``name``, or None if there is no such file."""
+        """Return the bytes under ``name``, or None if there is no such file."""
         with _reported(self, name, "read"):
             try:
-                path = self._found(name)
+                path = self._path_of(name)
                 self._check(self.place(name), stat.S_IFREG)
                 return path.read_bytes()
             except _ABSENT:
                 return None
 
     def write_sealed(self, name: str, payload: bytes) -> None:
-        """As ``write``, with a checksum."""
+        """Write bytes as ``write`` does, with a checksum."""
         self.write(name, envelope.sealed(payload, self.place(name)))
 
     def read_sealed(self, name: str) -> bytes | None:
-        """What ``write_sealed`` was given. Raises Damaged."""
+        """Read what ``write_sealed`` was given. Raises Damaged."""
         data = self.read(name)
         return None if data is None else envelope.unsealed(data, self.place(name))
 
     def write_json(self, name: str, content: Mapping[str, Any], compact: bool = False) -> None:
-        """As ``write``, an object with its checksum; ``compact`` as of ``sealed_json``."""
+        """Write an object with its checksum; ``compact`` as of ``sealed_json``."""
         self.write(name, envelope.sealed_json(content, self.place(name), compact))
 
     def read_json(self, name: str) -> dict[str, Any] | None:
-        """What ``write_json`` was given. Raises Damaged."""
+        """Read what ``write_json`` was given. Raises Damaged."""
         data, place = self.read(name), self.place(name)
         return None if data is None else envelope.checked_json(data, place)
 
     def size(self, name: str) -> int:
-        """The bytes of a file; 0 if it is missing."""
+        """Return the bytes of a file; 0 if it is missing."""
         with _reported(self, name, "read"):
             try:
-                return self._found(name).lstat().st_size
+                return self._path_of(name).lstat().st_size
             except _ABSENT:
                 return 0
 
     def names(self) -> list[str]:
-        """Names of the visible files and folders in this folder, sorted; none if it is missing."""
+        """Return the names of visible files and folders in it, sorted; none if it is missing."""
         return [name for name in self.every_name() if not name.startswith(".")]
 
     def every_name(self) -> list[str]:
-        """Names of everything in this folder, sorted, with temporary and hidden files."""
+        """Return every name in it, sorted, with temporary and hidden files."""
         with _reported(self, "", "listed"):
             try:
-                return sorted(os.listdir(self._found("x").parent))
+                return sorted(os.listdir(self._path_of("x").parent))
             except _ABSENT:
                 return []
 
     def remove(self, name: str) -> None:
         """Delete one file if it is there."""
         with _reported(self, name, "removed"), suppress(FileNotFoundError):
-            self._found(name).unlink()
+            self._path_of(name).unlink()
 
     def sweep_unfinished(self) -> None:
         """Delete temporary files that a killed process left where a run writes files."""
@@ -138,8 +138,8 @@ class Folder:
                 for name in filter(TEMPORARY.fullmatch, files):
                     Path(place, name).unlink(missing_ok=True)
 
-    def _found(self, name: str, make: bool = False) -> Path:
-        """The path of a file. Raises Damaged where a folder on the way is a link, or no folder."""
+    def _path_of(self, name: str, make: bool = False) -> Path:
+        """Return a file's path. Raises Damaged where a folder on the way is a link or no folder."""
         path = self.place(name)
         folders = path.split("/")[:-1]
         for depth in range(1, len(folders) + 1):
@@ -156,7 +156,7 @@ class Folder:
             raise Damaged(place, f"it is a {kind_of(mode)}, not a {kind_of(wanted)}")
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_complete(path: Path, data: bytes) -> None:
     """Put ``data`` under a path; what was there stays until all of it is on the disk.
 
     What is there is replaced and not written into: a link's target stays as it is.
@@ -186,7 +186,7 @@ _KINDS = {
 
 
 def kind_of(mode: int) -> str:
-    """What a file's mode says that it is, in words."""
+    """Say in words what a file's mode says that it is."""
     return _KINDS.get(stat.S_IFMT(mode), "device")
 
 

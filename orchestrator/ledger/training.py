@@ -23,7 +23,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def record_name(epoch: int) -> str:
-    """The name of an epoch's record in a trial's folder."""
+    """Name an epoch's record in a trial's folder."""
     return f"{EPOCHS}/{epoch:04d}.json"
 
 
@@ -61,57 +61,56 @@ class TrainingRecords:
         self.folder.write_json(record_name(record.epoch), content)
 
     def epochs(self) -> list[int]:
-        """Those that have a file, damaged or not, ascending. Raises Damaged."""
+        """Return epochs that have a file, damaged or not, ascending. Raises Damaged."""
         return numbers(self.folder / EPOCHS, "json")
 
     def as_columns(self, epochs: Iterable[int]) -> dict[str, list[Any]]:
-        """The records of epochs, for the trial's end. Raises Damaged, KeyError."""
-        return _columns_of([self.folder.read_json(record_name(one)) or {} for one in epochs])
+        """Read the records of epochs, for the trial's end. Raises Damaged, KeyError."""
+        return _columns_of([self.folder.read_json(record_name(epoch)) or {} for epoch in epochs])
 
     def curves(self, epoch: int) -> dict[str, np.ndarray]:
-        """Those of one epoch ``[1]``. Raises Damaged, ValueError, KeyError or TypeError."""
+        """Read those of one epoch ``[1]``. Raises Damaged, ValueError, KeyError or TypeError."""
         return _epochs_of(_columns_of([self._record(epoch)]))[1]
 
     def read(self, protocols: Collection[str] | None = None) -> Training:
-        """All of it, with the summaries of these protocols, or of all."""
+        """Read all of it, with the summaries of these protocols, or of all."""
         try:
             plain = self.folder.read_json(END)
             end = None if plain is None else _end_of(plain)
             if plain and "epochs" in plain:
-                epochs = plain["epochs"]
-                # Rows in folders of format 3.
-                epochs = _epochs_of(_columns_of(epochs) if isinstance(epochs, list) else epochs)
+                weights, curves = _epochs_of(plain["epochs"])
                 summaries = {
-                    protocol: columns.summary_of(one, np.array([*epochs[0]]))
-                    for protocol, one in plain.get("summaries", {}).items()
+                    protocol: columns.summary_of(summary, np.array([*weights]))
+                    for protocol, summary in plain["summaries"].items()
                     if protocols is None or protocol in protocols
                 }
-                return Training(end, *epochs, _checksums_of(plain["measured"]), summaries)
+                checksums = _checksums_of(plain["measured"])
+                return Training(end, weights, curves, checksums, summaries)
         except Damaged as damage:  # perhaps a link in the place of a folder above
             return Training(damaged=[damage.place])
         except (ValueError, KeyError, TypeError, AttributeError):
             return Training(damaged=[self.folder.place(END)])
-        epochs, damaged = self._undamaged()
-        if plain is None and not epochs and not damaged and Measurements(self.folder).compacted():
+        records, damaged = self._undamaged()
+        if plain is None and not records and not damaged and Measurements(self.folder).compacted():
             damaged.append(self.folder.place(END))  # it held the epochs
-        return Training(end, *_epochs_of(_columns_of(epochs)), damaged=damaged)
+        return Training(end, *_epochs_of(_columns_of(records)), damaged=damaged)
 
     def _undamaged(self) -> tuple[list[dict[str, Any]], list[str]]:
-        """The undamaged records in ``epochs/``, ascending, and where the damaged files are."""
-        found: list[dict[str, Any]] = []
+        """Read undamaged records in ``epochs/``, ascending; say where the damaged files are."""
+        records: list[dict[str, Any]] = []
         damaged: list[str] = []
         try:
-            for number in self.epochs():
+            for epoch in self.epochs():
                 try:
-                    found.append(self._record(number))
+                    records.append(self._record(epoch))
                 except (Damaged, ValueError, KeyError, TypeError):
-                    damaged.append(self.folder.place(record_name(number)))
+                    damaged.append(self.folder.place(record_name(epoch)))
         except Damaged as damage:  # no folder
             return [], [damage.place]
-        return found, damaged
+        return records, damaged
 
     def _record(self, epoch: int) -> dict[str, Any]:
-        """The record of an epoch. Raises Damaged, or what ``_epochs_of`` does."""
+        """Read the record of an epoch. Raises Damaged, or what ``_epochs_of`` does."""
         plain = self.folder.read_json(record_name(epoch)) or {}
         if [*_epochs_of(_columns_of([plain]))[0]] != [epoch]:
             raise ValueError("it is another epoch's")
@@ -126,19 +125,19 @@ def _end_of(plain: Mapping[str, Any]) -> TrialEnd:
 
 
 def _columns_of(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Records of epochs as columns. Raises KeyError where one lacks a value."""
-    return {key: [one[key] for one in records] for key in ("epoch", "snapshot", *CURVES)}
+    """Return records of epochs as columns. Raises KeyError where one lacks a value."""
+    return {key: [record[key] for record in records] for key in ("epoch", "snapshot", *CURVES)}
 
 
 def _epochs_of(plain: Mapping[str, Any]) -> tuple[dict[int, str], dict[str, np.ndarray]]:
-    """The weights and curves of epochs, as of ``Training``. Raises ValueError."""
+    """Return the weights and curves of epochs, as of ``Training``. Raises ValueError."""
     numbers, snapshots = plain["epoch"], plain["snapshot"]
     curves = {name: np.array(plain[name], np.float64) for name in CURVES}  # NaN for None
     if {*map(type, numbers)} - {int} or not all(map(_SHA256.fullmatch, snapshots)):
         raise ValueError("they are not records of epochs")
     if [0, *numbers] != sorted({0, *numbers}):
         raise ValueError("its epochs do not ascend from 1")
-    if {len(snapshots), *(len(one) for one in curves.values())} != {len(numbers)}:
+    if {len(snapshots), *map(len, curves.values())} != {len(numbers)}:
         raise ValueError("it has columns of different lengths")
     return dict(zip(numbers, snapshots, strict=True)), curves
 

@@ -26,9 +26,8 @@ from fsl_sweep.orchestrator.ledger.storage import Folder
 from fsl_sweep.orchestrator.ledger.training import END, Training, TrainingRecords, record_name
 from fsl_sweep.orchestrator.records.measures import (
     EpochRecord,
-    Measure,
+    ScoreKey,
     TaskScores,
-    TaskSet,
     TrialEnd,
     TrialHistory,
 )
@@ -40,7 +39,7 @@ RESUME, PRUNED = "resume.state", "pruned.json"
 
 
 def snapshot_name(epoch: int) -> str:
-    """The name of an epoch's weights in a trial's folder."""
+    """Name an epoch's weights in a trial's folder."""
     return f"{SNAPSHOTS}/{epoch:04d}.safetensors"
 
 
@@ -94,10 +93,8 @@ class TrialLedger:
         """Record what was measured of a snapshot. Raises KeyError if its epoch is not recorded."""
         self.measurements.write(protocol, epoch, self.snapshots()[epoch], scores, answers)
 
-    def read_answers(
-        self, epoch: int, protocol: str
-    ) -> dict[tuple[Measure, TaskSet], TaskScores] | None:
-        """As `Measurements.read_answers`."""
+    def read_answers(self, epoch: int, protocol: str) -> dict[ScoreKey, TaskScores] | None:
+        """Read answers as `Measurements.read_answers`."""
         return self.measurements.read_answers(protocol, epoch, self.snapshots())
 
     def write_resume(self, state: bytes) -> None:
@@ -105,7 +102,7 @@ class TrialLedger:
         self.folder.write_sealed(RESUME, state)
 
     def read_resume(self) -> bytes | None:
-        """The state to resume from; None where there is none, or it is damaged."""
+        """Read the state to resume from; None where there is none, or it is damaged."""
         with suppress(Damaged):
             return self.folder.read_sealed(RESUME)
         return None
@@ -143,12 +140,12 @@ class TrialLedger:
         if plain is None:
             return
         checksum = content.compacted.get(protocol)
-        whole = self.measurements.compact(protocol, content.weights, checksum)
-        if whole is None:
+        compacted = self.measurements.compact(protocol, content.weights, checksum)
+        if compacted is None:
             return
-        if whole.checksum != checksum:
-            plain["measured"] = {**plain["measured"], protocol: whole.checksum}
-            plain["summaries"] = {**plain.get("summaries", {}), protocol: whole.summary}
+        if compacted.checksum != checksum:
+            plain["measured"] = {**plain["measured"], protocol: compacted.checksum}
+            plain["summaries"] = {**plain["summaries"], protocol: compacted.summary}
             self._write_end(plain)
         for epoch in self.measurements.files(protocol):
             self.folder.remove(measured_name(protocol, epoch))
@@ -157,11 +154,11 @@ class TrialLedger:
         self.folder.write_json(END, plain, compact=True)
 
     def read_end(self) -> TrialEnd | None:
-        """How the trial ended; None while it has not, or where its end or epochs are damaged."""
+        """Return how the trial ended; None if it has not, or its end or epochs are damaged."""
         return self._content().end
 
     def check_snapshot(self, epoch: int) -> Path:
-        """The file with the weights after an epoch.
+        """Return the file with the weights after an epoch.
 
         Raises:
             RunFolderError: it is missing, or not what was recorded with the epoch.
@@ -177,7 +174,7 @@ class TrialLedger:
         return path
 
     def snapshots(self) -> Mapping[int, str]:
-        """The SHA-256 of the weights after each recorded epoch, whether they are kept or not."""
+        """Return the SHA-256 of the weights after each recorded epoch, kept or not."""
         return self._content().weights
 
     def prune(self, epochs: Collection[int]) -> None:
@@ -193,21 +190,21 @@ class TrialLedger:
             self.folder.write_json(PRUNED, {"epochs": sorted(before.union(epochs))})
 
     def pruned(self) -> set[int]:
-        """Epochs whose weights were not kept, on purpose."""
+        """Return the epochs whose weights were not kept, on purpose."""
         with suppress(Damaged, KeyError, TypeError):
             return set((self.folder.read_json(PRUNED) or {"epochs": ()})["epochs"])
         return set()
 
     def snapshot_epochs(self) -> list[int]:
-        """Epochs that have a file of weights, damaged or not, ascending. Raises Damaged."""
+        """Return epochs that have a file of weights, damaged or not, ascending. Raises Damaged."""
         return numbers(self.folder / SNAPSHOTS, "safetensors")
 
     def snapshot_size(self, epoch: int) -> int:
-        """The bytes of the weights after an epoch; 0 where they are not there."""
+        """Return the bytes of the weights after an epoch; 0 where they are not there."""
         return self.folder.size(snapshot_name(epoch))
 
     def read_epoch(self, epoch: int, protocol: str) -> EpochRecord:
-        """One recorded epoch. Raises KeyError if it is missing, damaged, or was not measured."""
+        """Read a recorded epoch. Raises KeyError if it is missing, damaged, or was not measured."""
         with suppress(Damaged, ValueError, KeyError):
             row = self.measurements.row(protocol, epoch)
             if row is not None:
@@ -222,20 +219,21 @@ class TrialLedger:
         raise KeyError(f"{self.folder.path} has no undamaged record of epoch {epoch}")
 
     def recorded(self, protocol: str) -> set[int]:
-        """Epochs that are recorded and measured under a protocol, without damage."""
+        """Return the epochs that are recorded and measured under a protocol, without damage."""
         return set(self._measured(protocol, self._content()).epochs)
 
     def damaged(self) -> Sequence[str]:
-        """Where damaged files are among its end, epochs and measurements, below the run folder."""
+        """Name the damaged files among its end, epochs and measurements, below the run folder."""
         content = self._content()
         with suppress(Damaged):
-            measured = [self._measured(one, content) for one in self.measurements.protocols()]
-            places = [*content.damaged, *(place for one in measured for place in one.damaged)]
+            places = [*content.damaged]
+            for protocol in self.measurements.protocols():
+                places += self._measured(protocol, content).damaged
             return [*dict.fromkeys(places)]
         return [*content.damaged, self.folder.place(MEASURED)]
 
     def unfinished(self, planned: PlannedTrial, protocol: str | None) -> bool:
-        """Whether running the sweep trains this trial.
+        """Return whether running the sweep trains this trial.
 
         It does so again where what was measured under ``protocol`` (by its id, if it is known) is
         lost with the weights. Where these were pruned and nothing was measured, it does not.
@@ -252,7 +250,7 @@ class TrialLedger:
     def to_measure(
         self, protocol: str, epochs: Collection[int] | None = None, answers: bool = False
     ) -> list[int]:
-        """Recorded epochs, of these or all, that are not measured under a protocol, ascending.
+        """Return epochs, of these or all, that are recorded and not measured under a protocol.
 
         With ``answers``, those whose answers are not recorded are among them.
         """
@@ -269,7 +267,7 @@ class TrialLedger:
         report: str | None = None,
         checked: bool = True,
     ) -> TrialHistory:
-        """All that is recorded; what is damaged is named and skipped.
+        """Read all that is recorded; what is damaged is named and skipped.
 
         A trial whose end was recorded but whose epochs are damaged or incomplete counts as
         unfinished, so that it is run again.
@@ -321,7 +319,7 @@ class TrialLedger:
     def _training(
         self, planned: PlannedTrial, protocols: Collection[str] | None = None
     ) -> tuple[Training, list[str]]:
-        """The content, and what is damaged in it or missing from it."""
+        """Read the training; say what is damaged in it or missing from it."""
         content = self._content(protocols)
         expected = planned.spec.recorded_epochs
         if content.end is None or content.end.status != "done":
@@ -334,7 +332,7 @@ class TrialLedger:
         return [str(self.folder.root / place) for place in places]
 
     def _content(self, protocols: Collection[str] | None = None) -> Training:
-        """With the summaries of these protocols, or all."""
+        """Read the training with the summaries of these protocols, or all."""
         return self._kept if self._once else self.training.read(protocols)
 
     @cached_property

@@ -58,7 +58,7 @@ class Finding:
 
 
 class _Findings(list[Finding]):
-    """What was found so far."""
+    """The findings so far."""
 
     def add(self, place: str, problem: str, follows: str, harm: bool = True) -> None:
         self.append(Finding(place, problem, follows, harm))
@@ -79,7 +79,7 @@ class _Findings(list[Finding]):
         is_right: Callable[[dict[str, Any]], bool] = lambda _: True,
         may_miss: bool = False,
     ) -> None:
-        """What is wrong with a JSON file."""
+        """Add what is wrong with a JSON file."""
         with self.damage(follows):
             plain = folder.read_json(name)
             if plain is None and not may_miss:
@@ -87,15 +87,15 @@ class _Findings(list[Finding]):
             elif plain is not None and not is_right(plain):
                 self.add(folder.place(name), "it is not what was recorded", follows)
 
-    def strangers(self, folder: Folder, ours: Collection[str], follows: str = "") -> bool:
-        """Names that no run makes, and what a killed run left; whether it is a folder at all."""
+    def unknown_files(self, folder: Folder, known: Collection[str], follows: str = "") -> bool:
+        """Add names that no run makes, and what a killed run left; False if it is no folder."""
         with self.damage(follows):
             for name in folder.every_name():
                 place = folder.place(name)
                 if TEMPORARY.fullmatch(name):
                     then = "the next `fsl-sweep run` removes it"
                     self.add(place, "a write was interrupted", then, harm=False)
-                elif name not in ours:
+                elif name not in known:
                     then = "nothing reads or removes it"
                     self.add(place, "no run makes a file of this name", then, harm=False)
             return True
@@ -103,50 +103,51 @@ class _Findings(list[Finding]):
 
 
 def check_run(path: Path) -> Sequence[Finding]:
-    """Everything in a run folder that is not as a run wrote it.
+    """Find everything in a run folder that is not as a run wrote it.
 
     Raises:
         RunFolderError: there is no run there.
     """
-    ledger, plan, found = Ledger(path), None, _Findings()
+    ledger, plan, findings = Ledger(path), None, _Findings()
     follows = "nothing else can be checked; run the sweep into another folder, or restore it"
-    with found.damage(follows):
+    with findings.damage(follows):
         plan = ledger.checked_plan()
         if plan is None:
             raise RunFolderError(f"{path} is not a run folder: it has no plan.json.")
     if plan is None:
-        return found
-    found += check_outside_trials(ledger, plan)
+        return findings
+    findings += check_outside_trials(ledger, plan)
     trials, planned = ledger.trial_ids(), {trial.id: trial for trial in plan.trials}
     follows = "no trial counts as done until it is removed"
-    if found.strangers(ledger.folder / "trials", trials, follows):
+    if findings.unknown_files(ledger.folder / "trials", trials, follows):
         for trial in trials:
-            _check_trial(found, ledger.trial(trial), trial, planned.get(trial), plan.main.id)
-    return found
+            _check_trial(findings, ledger.trial(trial), trial, planned.get(trial), plan.main.id)
+    return findings
 
 
 def check_outside_trials(ledger: Ledger, plan: Plan) -> Sequence[Finding]:
-    """The same for the files outside ``trials/``, which takes little time."""
-    folder, found = ledger.folder, _Findings()
-    found.strangers(folder, _RUN)
+    """Check the files outside ``trials/``, which takes little time."""
+    folder, findings = ledger.folder, _Findings()
+    findings.unknown_files(folder, _RUN)
     follows = "it was edited, damaged or removed; no record is lost"
-    with found.damage(follows):
+    with findings.damage(follows):
         if ledger.sweep_file_changed():
-            found.add("sweep.yaml", "it is not the file that was planned last", follows)
-    with found.damage("no run can start until it is removed"):
+            findings.add("sweep.yaml", "it is not the file that was planned last", follows)
+    with findings.damage("no run can start until it is removed"):
         folder.read("lock")
     follows = f"the versions that made the records are not known; {_AGAIN} where it trains"
-    found.note(folder, "environment.json", follows, may_miss=not ledger.trial_ids())
+    findings.note(folder, "environment.json", follows, may_miss=not ledger.trial_ids())
     prefixes = ["", *(f"fold-{fold.index}-" for fold in plan.folds)]
     names = [f"{p}{m}-{s}.json" for p in prefixes for m in MEASURES for s in TASK_SETS]
     follows = f"`report --classes` cannot read it; {_AGAIN}"
-    if found.strangers(folder / "tasks", [one.id for one in plan.protocols], _UNTIL):
-        for one in plan.protocols:
-            tasks = folder / tasks_folder(one.id)
-            if found.strangers(tasks, names, _UNTIL):
+    ids = [protocol.id for protocol in plan.protocols]
+    if findings.unknown_files(folder / "tasks", ids, _UNTIL):
+        for protocol in plan.protocols:
+            tasks = folder / tasks_folder(protocol.id)
+            if findings.unknown_files(tasks, names, _UNTIL):
                 for name in names:
-                    folds = one.snapshots != "all" and name.startswith("fold-")
-                    found.note(tasks, name, follows, may_miss=folds or not one.asked)
+                    folds = protocol.snapshots != "all" and name.startswith("fold-")
+                    findings.note(tasks, name, follows, may_miss=folds or not protocol.asked)
     for name in _VIEW:  # TensorBoard's, a copy without checksums
         for path in (folder.path / name, *(folder.path / name).rglob("*")):
             with suppress(FileNotFoundError):
@@ -154,53 +155,54 @@ def check_outside_trials(ledger: Ledger, plan: Plan) -> Sequence[Finding]:
                 if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                     place = path.relative_to(folder.path).as_posix()
                     follows = "the view is not written until it is removed"
-                    found.add(place, f"it is a {kind_of(mode)}", follows)
-    return found
+                    findings.add(place, f"it is a {kind_of(mode)}", follows)
+    return findings
 
 
 def _check_trial(
-    found: _Findings, storage: TrialLedger, trial: str, planned: PlannedTrial | None, main: str
+    findings: _Findings, storage: TrialLedger, trial: str, planned: PlannedTrial | None, main: str
 ) -> None:
     folder = storage.folder
     follows = "its trial counts as not done, and cannot be trained until it is removed"
-    if not found.strangers(folder, _TRIAL, follows):
+    if not findings.unknown_files(folder, _TRIAL, follows):
         return
     follows = "the plan holds the same; no number depends on it"
-    found.note(folder, "spec.json", follows, lambda plain: digest(plain) == trial)
+    findings.note(folder, "spec.json", follows, lambda plain: digest(plain) == trial)
     follows = "its trial counts as not done; `fsl-sweep run` trains it again"
     if planned is None:
         follows = "its trial is no longer planned; it would be trained again if it were"
     damaged = storage.damaged()
     for place in damaged:
-        of_measuring = place.startswith(folder.place(MEASURED))
-        found.add(place, _kind(folder.root / place), _MEASURED_AGAIN if of_measuring else follows)
+        then = _MEASURED_AGAIN if place.startswith(folder.place(MEASURED)) else follows
+        findings.add(place, _kind(folder.root / place), then)
     if planned is not None and not damaged and storage.history(planned, main).damaged:
-        found.add(folder.place(EPOCHS), "epochs are missing from its records", follows)
+        findings.add(folder.place(EPOCHS), "epochs are missing from its records", follows)
     with suppress(Damaged):  # named above
         names = [record_name(epoch).partition("/")[2] for epoch in storage.training.epochs()]
-        found.strangers(folder / EPOCHS, names)
+        findings.unknown_files(folder / EPOCHS, names)
         measured = storage.measurements
         protocols = measured.protocols()
-        found.strangers(
+        findings.unknown_files(
             folder / MEASURED,
-            [*protocols, *(compacted_name(one).partition("/")[2] for one in protocols)],
+            [*protocols, *(compacted_name(protocol).partition("/")[2] for protocol in protocols)],
         )
-        for one in protocols:
-            files = [measured_name(one, e) for e in measured.files(one)]
-            files += [answers_name(one, e) for e in measured.answered(one)]
-            found.strangers(folder / MEASURED / one, [name.rpartition("/")[2] for name in files])
-            for epoch in measured.answered(one):
-                with found.damage("ensembles cannot use it; nothing else depends on it"):
-                    storage.read_answers(epoch, one)
+        for protocol in protocols:
+            files = [measured_name(protocol, e) for e in measured.files(protocol)]
+            files += [answers_name(protocol, e) for e in measured.answered(protocol)]
+            names = [name.rpartition("/")[2] for name in files]
+            findings.unknown_files(folder / MEASURED / protocol, names)
+            for epoch in measured.answered(protocol):
+                with findings.damage("ensembles cannot use it; nothing else depends on it"):
+                    storage.read_answers(epoch, protocol)
     follows = "whether missing weights were pruned is not known"
-    found.note(folder, PRUNED, follows, may_miss=True)
-    with found.damage("its trial is trained again from the beginning"):
+    findings.note(folder, PRUNED, follows, may_miss=True)
+    with findings.damage("its trial is trained again from the beginning"):
         folder.read_sealed(RESUME)
-    _check_snapshots(found, storage, not damaged)
+    _check_snapshots(findings, storage, not damaged)
 
 
 def _kind(path: Path) -> str:
-    """Why a file is damaged, as far as its kind shows."""
+    """Say why a file is damaged, as far as its kind shows."""
     try:
         kind = kind_of(path.lstat().st_mode)
     except OSError:
@@ -208,30 +210,30 @@ def _kind(path: Path) -> str:
     return "it is not what was recorded" if kind == "file" else f"it is a {kind}"
 
 
-def _check_snapshots(found: _Findings, storage: TrialLedger, whole: bool) -> None:
-    """Weights that are damaged, missing or unknown; the last only where all records are whole."""
+def _check_snapshots(findings: _Findings, storage: TrialLedger, undamaged: bool) -> None:
+    """Find weights that are damaged or missing, and, where all records are undamaged, unknown."""
     folder, digests, pruned = storage.folder, storage.snapshots(), storage.pruned()
     follows = (
         "the recorded numbers stand, the weights cannot be used; to make them again, remove the "
         f"folder {folder.path} and run the sweep again"
     )
-    with found.damage(follows):
+    with findings.damage(follows):
         there = storage.snapshot_epochs()
         names = [snapshot_name(epoch).partition("/")[2] for epoch in there]
-        found.strangers(folder / SNAPSHOTS, names)
+        findings.unknown_files(folder / SNAPSHOTS, names)
         # A kill between an epoch's weights and its record leaves one snapshot without a record.
-        unnamed = [epoch for epoch in there if epoch not in digests] if whole else []
+        unnamed = [epoch for epoch in there if epoch not in digests] if undamaged else []
         killed = len(unnamed) == 1
         for epoch in unnamed:
             problem = "no record names it" + (", as after a kill" if killed else "")
             again = "it is not used; `fsl-sweep run` trains that epoch again"
-            found.add(folder.place(snapshot_name(epoch)), problem, again, harm=not killed)
+            findings.add(folder.place(snapshot_name(epoch)), problem, again, harm=not killed)
         for epoch, recorded in sorted(digests.items()):
-            with found.damage(follows):
+            with findings.damage(follows):
                 name = snapshot_name(epoch)
                 data = folder.read(name)
                 if data is None and epoch in pruned:
                     continue
                 if data is None or hashlib.sha256(data).hexdigest() != recorded:
                     problem = "it is missing" if data is None else "it is not what was recorded"
-                    found.add(folder.place(name), problem, follows)
+                    findings.add(folder.place(name), problem, follows)

@@ -58,11 +58,11 @@ class ClassSetScorer:
 
     @property
     def embeds(self) -> bool:
-        """Whether images are embedded once, so that an answer changes nothing in the learner."""
+        """Return whether images are embedded once, so that answers do not change the learner."""
         return self._features is not None
 
     def cheapest(self, images: int, tasks: int, shape: EpisodeShape) -> AnswerPath:
-        """The path that costs least for so many tasks of a set with so many images."""
+        """Return the path that costs least for so many tasks of a set with so many images."""
         if self._features is None:
             return "direct"
         # With fewer features ridge regression solves its primal form.
@@ -71,7 +71,7 @@ class ClassSetScorer:
         return "gram" if cheaper else "features"
 
     def by(self, path: AnswerPath, examples: np.ndarray) -> Callable[[Episodes], TaskScores]:
-        """What answers episodes of these examples by a path.
+        """Return what answers episodes of these examples by a path.
 
         Raises:
             ValueError: the learner has no such path.
@@ -86,7 +86,7 @@ class ClassSetScorer:
 
 
 def class_set(benchmark: Benchmark, splits: Sequence[SplitName | Literal["unused"]]) -> ClassTasks:
-    """The classes of some splits together, with the examples that each is measured on.
+    """Return the classes of some splits together, with the examples that each is measured on.
 
     ``unused`` is every class of the pool of ``novel`` that is in no split.
 
@@ -112,7 +112,7 @@ def class_set(benchmark: Benchmark, splits: Sequence[SplitName | Literal["unused
 def _unused(benchmark: Benchmark) -> ClassTasks:
     pool = benchmark.novel.pool
     splits = [benchmark.distribution(split) for split in SPLITS]
-    used = [one.classes for one in splits if one.pool.fingerprint == pool.fingerprint]
+    used = [split.classes for split in splits if split.pool.fingerprint == pool.fingerprint]
     left = np.setdiff1d(pool.labels, np.concatenate(used))
     if not left.size:
         raise BadData(f"'{benchmark.name}' uses every class: none is left for the class set.")
@@ -140,7 +140,7 @@ class ClassSets:
         self.whole.check(self.shape)
 
     def check_size(self, size: int) -> None:
-        """Raises BadData unless there can be novel sets of ``size`` classes."""
+        """Raise BadData unless there can be novel sets of ``size`` classes."""
         if size > self.whole.size:
             known = counted(self.whole.size, "class", "classes")
             raise BadData(f"A novel set of {size} classes is larger than the class set of {known}.")
@@ -148,7 +148,7 @@ class ClassSets:
             raise BadData(f"A novel set of {size} classes is too small for {way}-way tasks.")
 
     def novel_sets(self, size: int, count: int) -> Iterator[ClassTasks]:
-        """``count`` times ``size`` classes, uniform without repetition, with all their examples.
+        """Draw ``count`` times ``size`` classes, without repetition, with all their examples.
 
         Raises:
             BadData: as ``check_size``.
@@ -161,7 +161,7 @@ class ClassSets:
             yield ClassTasks(whole.pool, classes, whole.examples[np.isin(labels, classes)])
 
     def check_kept(self, kept: int) -> None:
-        """Raises BadData unless there can be sets of ``kept`` examples of each class."""
+        """Raise BadData unless there can be sets of ``kept`` examples of each class."""
         whole, fewest = self.whole, int(self.whole.counts.min())
         if kept > fewest:
             name = whole.pool.class_names[whole.classes[whole.counts.argmin()]]
@@ -170,7 +170,7 @@ class ClassSets:
             raise BadData(f"{kept} examples of each class are too few: a task needs {needed}.")
 
     def example_sets(self, kept: int, count: int) -> Iterator[ClassTasks]:
-        """``count`` times ``kept`` examples of every class, uniform without repetition.
+        """Draw ``count`` times ``kept`` examples of every class, uniform without repetition.
 
         Raises:
             BadData: as ``check_kept``.
@@ -190,7 +190,7 @@ class ClassSets:
         paired: bool = True,
         path: AnswerPath | None = None,
     ) -> np.ndarray:
-        """Accuracy of each snapshot on ``tasks`` tasks of each set, float64 ``[snapshot, S, T]``.
+        """Measure each snapshot on ``tasks`` tasks of each set; float64 ``[snapshot, S, T]``.
 
         Snapshots that embed answer in a thread each, while the next tasks are drawn.
 
@@ -206,13 +206,13 @@ class ClassSets:
         """
         with ThreadPoolExecutor(len(scorers)) as threads:
             # Learners that adapt put the weights of a task into their modules meanwhile.
-            each = threads.map if all(one.embeds for one in scorers) else map
+            each = threads.map if all(scorer.embeds for scorer in scorers) else map
             parts = self._parts(scorers, sets, tasks, paired, path)
             started = (each(lambda answer, some: answer(some).accuracy, *part) for part in parts)
             # Each part is waited for when the next one has been drawn and started.
             rows = [[*now] for now, _ in pairwise(chain(started, [()]))]
-        found = [np.concatenate(own) for own in zip(*rows, strict=True)]
-        return np.array(found).reshape(len(scorers), -1, tasks)
+        columns = [np.concatenate(column) for column in zip(*rows, strict=True)]
+        return np.array(columns).reshape(len(scorers), -1, tasks)
 
     def _parts(
         self,
@@ -222,15 +222,15 @@ class ClassSets:
         paired: bool,
         path: AnswerPath | None,
     ) -> Iterator[tuple[list[Callable[[Episodes], TaskScores]], list[Episodes]]]:
-        """For each snapshot what answers, and some tasks of one set; set by set."""
+        """Yield, set by set, what answers for each snapshot, and some tasks of the set."""
         streams = range(1 if paired else len(scorers))
-        for number, one in enumerate(sets):
-            images, shape = len(one.examples), self.shape
-            score = [s.by(path or s.cheapest(images, tasks, shape), one.examples) for s in scorers]
-            draws = [self._draws("tasks", one.size, images, number, stream) for stream in streams]
+        for number, part in enumerate(sets):
+            images, shape = len(part.examples), self.shape
+            score = [s.by(path or s.cheapest(images, tasks, shape), part.examples) for s in scorers]
+            draws = [self._draws("tasks", part.size, images, number, stream) for stream in streams]
             for first in range(0, tasks, _TASKS_AT_ONCE):
                 size = min(_TASKS_AT_ONCE, tasks - first)
-                episodes = [one.sample(size, shape, stream) for stream in draws]
+                episodes = [part.sample(size, shape, stream) for stream in draws]
                 yield score, episodes * len(score) if paired else episodes
 
     def _draws(self, *words: object) -> np.random.Generator:

@@ -24,7 +24,7 @@ def measure_by_classification(
     sets: EpisodeSets,
     classes: Int[np.ndarray, " classes"],
 ) -> Results:
-    """Per-task results on episodes of one pool, of a learner in evaluation mode.
+    """Return per-task results on episodes of one pool, of a learner in evaluation mode.
 
     Args:
         learner: answers among ``classes``.
@@ -37,24 +37,24 @@ def measure_by_classification(
         TrialFailure: as `check_shape` and `check_numbers`.
     """
     pool = images.pool
-    asked = np.unique(np.concatenate([episodes.query.ravel() for episodes in sets.values()]))
-    asked = asked[asked >= 0]  # padded places are -1
-    unknown = np.setdiff1d(pool.labels[asked], classes)
+    queries = np.unique(np.concatenate([episodes.query.ravel() for episodes in sets.values()]))
+    queries = queries[queries >= 0]  # padded places are -1
+    unknown = np.setdiff1d(pool.labels[queries], classes)
     if len(unknown):
         raise BadData(
             f"Class '{pool.class_names[unknown[0]]}' was not trained on, and a classifier "
             "answers among the classes that were: measure it on an in-distribution benchmark."
         )
     with torch.inference_mode():
-        logits = images.through(learner.classify, asked)
-    check_shape(logits, (len(asked), len(classes)), learner)
+        logits = images.through(learner.classify, queries)
+    check_shape(logits, (len(queries), len(classes)), learner)
     check_numbers(logits, "images")
     after = np.zeros(len(pool), np.uint16)
-    target = np.searchsorted(classes, pool.labels[asked])
-    after[asked] = (logits.argmax(dim=1).cpu().numpy() - target) % len(classes)
+    target = np.searchsorted(classes, pool.labels[queries])
+    after[queries] = (logits.argmax(dim=1).cpu().numpy() - target) % len(classes)
     scores: Results = {}
     for key, episodes in sets.items():
         real = episodes.query >= 0
-        queries = real.sum(axis=(1, 2), dtype=np.int64)
-        scores[key] = TaskScores.of_answers(after[episodes.query[real]], queries)
+        counts = real.sum(axis=(1, 2), dtype=np.int64)
+        scores[key] = TaskScores.of_answers(after[episodes.query[real]], counts)
     return scores

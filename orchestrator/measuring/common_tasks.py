@@ -14,7 +14,7 @@ from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.datasets.tasks.mixed import MixedTasks
 from fsl_sweep.learners.building import pixel_statistics
 from fsl_sweep.orchestrator.errors import BadData, did_you_mean
-from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, Measure, TaskSet
+from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, Measure, ScoreKey
 from fsl_sweep.orchestrator.records.protocol import Protocol
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 
@@ -28,9 +28,9 @@ class CommonTasks:
         draws: equal for two sets of episodes only if these are the same.
     """
 
-    episodes: Mapping[tuple[Measure, TaskSet], Episodes]
+    episodes: Mapping[ScoreKey, Episodes]
     pools: Mapping[Measure, ImagePool]
-    draws: Mapping[tuple[Measure, TaskSet], Hashable]
+    draws: Mapping[ScoreKey, Hashable]
 
     @classmethod
     def draw(
@@ -65,13 +65,13 @@ class CommonTasks:
                     replacement=tasks.replacement,
                 )
                 source = None if instead is None else instead.digest()
-                asked = (benchmark.fingerprint, m, s, count[s], shape, tasks.seed)
-                draws[m, s] = (*asked, tasks.replacement, source)
+                draw = (benchmark.fingerprint, m, s, count[s], shape, tasks.seed)
+                draws[m, s] = (*draw, tasks.replacement, source)
         return cls(episodes, pools, draws)
 
 
 def trained_benchmark(spec: TrialSpec, benchmark: Benchmark) -> Benchmark:
-    """The benchmark as a trial sees it: its class fold, and what normalises its images.
+    """Return the benchmark as a trial sees it: its class fold, and what normalises its images.
 
     Raises:
         BadData: it cannot be divided into the class folds of ``spec``.
@@ -84,7 +84,7 @@ def trained_benchmark(spec: TrialSpec, benchmark: Benchmark) -> Benchmark:
 def novel_tasks(
     benchmark: Benchmark, protocol: Protocol, other: Benchmark | None
 ) -> TaskDistribution | None:
-    """What NovelGen is measured on in place of the benchmark's novel classes; None for these.
+    """Return what NovelGen is measured on in place of the benchmark's novel classes, or None.
 
     Raises:
         BadData: a class of the protocol is not there or has no example left, examples were
@@ -124,7 +124,7 @@ def _check_kind(pool: ImagePool, trained: ImagePool) -> None:
 
 
 def _trained_on(novel: TaskDistribution, benchmark: Benchmark) -> int:
-    """How many of the examples are the benchmark's training examples.
+    """Count the examples that are the benchmark's training examples.
 
     Where an image has no label, its splits may share images by design: 0.
     """
@@ -136,7 +136,7 @@ def _trained_on(novel: TaskDistribution, benchmark: Benchmark) -> int:
 def _of_classes(
     novel: TaskDistribution, names: tuple[str, ...], benchmark: Benchmark
 ) -> ClassTasks:
-    """Tasks of these classes of a pool, without the examples that were trained on."""
+    """Return tasks of these classes of a pool, without the examples that were trained on."""
     pool, train = novel.pool, benchmark.train
     if not isinstance(novel, ClassTasks):
         raise BadData(f"Classes cannot be listed where tasks are made of {novel.unit}.")

@@ -19,8 +19,8 @@ from fsl_sweep.orchestrator.measuring.classification import measure_by_classific
 from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.few_shot import measure_by_adaptation, measure_by_embedding
 from fsl_sweep.orchestrator.measuring.images import PoolImages
-from fsl_sweep.orchestrator.measuring.program import measure_by_program
 from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, Results, ScoreSets
+from fsl_sweep.orchestrator.measuring.submission import measure_by_submission
 
 
 class Evaluator:
@@ -39,14 +39,14 @@ class Evaluator:
     ) -> None:
         self._base_classes = benchmark.train.classes
         self._tasks = tasks
-        pools = {p.fingerprint: p for one in tasks.values() for p in one.pools.values()}
+        pools = {p.fingerprint: p for common in tasks.values() for p in common.pools.values()}
         # Splits and protocols may share a pool: its images are then embedded once for all of them.
         self._pools = {key: PoolImages(p, benchmark, device) for key, p in pools.items()}
 
     def measure(
         self, learner: Learner[Any], protocols: Collection[str] | None = None
     ) -> dict[str, ScoreSets]:
-        """Per-task results of the learner as it is, in evaluation mode, by protocol.
+        """Return per-task results of the learner as it is, in evaluation mode, by protocol.
 
         Args:
             learner: the snapshot.
@@ -55,9 +55,9 @@ class Evaluator:
         Raises:
             TypeError: the learner is of a kind that cannot be measured.
         """
-        asked = {name: self._tasks[name] for name in protocols or self._tasks}
+        by_protocol = {name: self._tasks[name] for name in protocols or self._tasks}
         draws: dict[str, dict[Hashable, Episodes]] = {}
-        for tasks in asked.values():
+        for tasks in by_protocol.values():
             for key, episodes in tasks.episodes.items():
                 pool = tasks.pools[key[0]].fingerprint
                 draws.setdefault(pool, {})[tasks.draws[key]] = episodes
@@ -71,14 +71,14 @@ class Evaluator:
             learner.train(before)
         return {
             name: {key: scores[tasks.draws[key]] for key in tasks.episodes}
-            for name, tasks in asked.items()
+            for name, tasks in by_protocol.items()
         }
 
 
 def answered(
     learner: Learner[Any], images: PoolImages, sets: EpisodeSets, base_classes: np.ndarray
 ) -> Results:
-    """Per-task results on episodes of one pool, of a learner in evaluation mode.
+    """Return per-task results on episodes of one pool, of a learner in evaluation mode.
 
     ``base_classes`` are the pool's labels that were trained on, which a classifier answers among.
 
@@ -92,5 +92,5 @@ def answered(
     if isinstance(learner, ClassificationLearner):
         return measure_by_classification(learner, images, sets, base_classes)
     if isinstance(learner, Metadl):
-        return measure_by_program(learner, images, sets)
+        return measure_by_submission(learner, images, sets)
     raise TypeError(f"A {type(learner).__name__} is of no kind that can be measured.")

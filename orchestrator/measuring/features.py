@@ -34,7 +34,7 @@ class PoolFeatures:
     def embedded(
         cls, learner: EmbeddingLearner[Any], images: PoolImages, indices: Int[np.ndarray, " images"]
     ) -> "PoolFeatures":
-        """The features of the images at these pool indices, each once and sorted."""
+        """Embed the images at these pool indices, each once and sorted."""
         with torch.inference_mode():
             features = images.through(learner.embed, indices).float()
         row_of = np.full(len(images.pool), -1, np.int64)
@@ -43,17 +43,17 @@ class PoolFeatures:
 
     @property
     def images_at_once(self) -> int:
-        """Images of the tasks that are answered together, at most."""
+        """Return how many images the tasks that are answered together have, at most."""
         return self.floats_at_once // self.features.shape[1]
 
     def answer(self, tasks: TaskGroup) -> Float[Tensor, "task m way"]:
-        """The head's logits of the queries of tasks of equal shape."""
+        """Return the head's logits of the queries of tasks of equal shape."""
         logits = self.learner.head(self._gathered(tasks.support), self._gathered(tasks.query))
         check_shape(logits, tasks.answers, self.learner)
         return logits
 
     def score(self, episodes: Episodes) -> TaskScores:
-        """The learner's answers. Raises as `fsl_sweep.orchestrator.measuring.scoring.score`."""
+        """Answer the queries of episodes. Raises as `.scoring.score`."""
         with torch.inference_mode():
             return score(episodes, self.images_at_once, self.answer)
 

@@ -24,13 +24,13 @@ from fsl_sweep.orchestrator.measuring.scoring import EpisodeSets, Results, check
 def measure_by_embedding(
     learner: EmbeddingLearner[Any], images: PoolImages, sets: EpisodeSets
 ) -> Results:
-    """Per-task results on episodes of one pool, of a learner in evaluation mode."""
+    """Return per-task results on episodes of one pool, of a learner in evaluation mode."""
     features = PoolFeatures.embedded(learner, images, used(sets.values()))
     return {key: features.score(episodes) for key, episodes in sets.items()}
 
 
 def used(sets: Iterable[Episodes]) -> Int[np.ndarray, " images"]:
-    """Pool indices of all images of the episodes, each once and sorted."""
+    """Return pool indices of all images of the episodes, each once and sorted."""
     parts = [np.unique(part) for e in sets for part in (e.support, e.query)]
     indices = np.unique(np.concatenate(parts))
     return indices[indices >= 0]  # absent classes and queries are padded with -1
@@ -39,7 +39,7 @@ def used(sets: Iterable[Episodes]) -> Int[np.ndarray, " images"]:
 def measure_by_adaptation(
     learner: AdaptationLearner[Any], images: PoolImages, sets: EpisodeSets
 ) -> Results:
-    """Per-task results on episodes of one pool, of a learner in evaluation mode."""
+    """Return per-task results on episodes of one pool, of a learner in evaluation mode."""
 
     def ready(indices: np.ndarray) -> Tensor:
         return images.normalised(images.unit(indices))

@@ -36,7 +36,7 @@ _TINY = 1e-12  # of `torch.nn.functional.normalize`
 
 
 def rule_of(learner: EmbeddingLearner[Any]) -> Rule | None:
-    """How its head answers from inner products; None if it needs more than these."""
+    """Return how its head answers from inner products; None if it needs more than these."""
     if isinstance(learner, Supervised):
         return "euclidean"
     if isinstance(learner, Ncc):
@@ -53,7 +53,7 @@ def rule_of(learner: EmbeddingLearner[Any]) -> Rule | None:
 
 
 def is_cheaper(images: int, tasks: int, shape: EpisodeShape) -> bool:
-    """Whether the Gram matrix of so many images costs less than gathering features for the tasks.
+    """Return whether a Gram matrix of so many images costs less than gathering features.
 
     Between 2 and 90 inner products for each image that a task fetches the balance turns, at 64
     features (``benchmarks/novel_sets.py``); 20 is taken.
@@ -79,7 +79,7 @@ class GramMatrix:
 
     @classmethod
     def of(cls, pool: PoolFeatures, indices: Int[np.ndarray, " n"], rule: Rule) -> "GramMatrix":
-        """Of the images at these pool indices, which are embedded.
+        """Return the inner products of the images at these pool indices, which are embedded.
 
         Raises:
             TrialFailure: as `check_numbers`.
@@ -95,7 +95,7 @@ class GramMatrix:
             return cls((features @ features.T).flatten(), row_of, len(indices), rule)
 
     def score(self, episodes: Episodes) -> TaskScores:
-        """The answers to episodes of one shape, without padding; all of them are of these images.
+        """Answer episodes of one shape, without padding; all of them are of these images.
 
         They are those of the learner's head, but where two classes are equal to the last bits; by
         the cosine of features whose mean is large against their spread, these are fewer.
@@ -112,7 +112,7 @@ class GramMatrix:
         return TaskScores(torch.cat(parts).cpu().numpy(), np.full(tasks, way * each, np.int64))
 
     def _correct(self, episodes: Episodes) -> Int[Tensor, " tasks"]:
-        """How many queries of each task are answered with their own class."""
+        """Count the queries of each task that are answered with their own class."""
         support, query = (self._rows(part) for part in (episodes.support, episodes.query))
         way, each = query.shape[1:]
         if isinstance(self.rule, float):
@@ -123,23 +123,23 @@ class GramMatrix:
         return (answer == right).sum(dim=1)
 
     def _regressed(self, support: Tensor, query: Tensor, lam: float) -> Int[Tensor, "tasks m"]:
-        """The classes that ridge regression answers with."""
-        (tasks, way, shot), given = support.shape, support.flatten(1)
-        every = torch.cat([given, query.flatten(1)], dim=1) * self.size
-        products = self._at(every[:, :, None] + given[:, None])
-        kernel, asked = products.split([way * shot, query[0].numel()], dim=1)
+        """Return the classes that ridge regression answers with."""
+        (tasks, way, shot), examples = support.shape, support.flatten(1)
+        every = torch.cat([examples, query.flatten(1)], dim=1) * self.size
+        products = self._at(every[:, :, None] + examples[:, None])
+        kernel, queries = products.split([way * shot, query[0].numel()], dim=1)
         targets = one_hot_targets(way, shot, like=kernel).expand(tasks, -1, -1)
-        logits = asked @ solve(kernel, targets, lam).value
+        logits = queries @ solve(kernel, targets, lam).value
         check_numbers(logits, "tasks")
         return logits.argmax(dim=-1)
 
     def _nearest(self, support: Tensor, query: Tensor) -> Int[Tensor, "tasks m"]:
-        """The classes whose centroids are nearest."""
-        asked = query.flatten(1)
-        best = self._closeness(support[:, 0], asked)
-        answer = torch.zeros_like(asked)
+        """Return the classes whose centroids are nearest."""
+        queries = query.flatten(1)
+        best = self._closeness(support[:, 0], queries)
+        answer = torch.zeros_like(queries)
         for number in range(1, query.shape[1]):  # few long vectors are faster than many short ones
-            close = self._closeness(support[:, number], asked)
+            close = self._closeness(support[:, number], queries)
             answer.masked_fill_(close > best, number)
             best = torch.maximum(best, close)
         return answer
@@ -148,7 +148,7 @@ class GramMatrix:
         return torch.from_numpy(self.row_of[indices]).to(self.products.device)
 
     def _closeness(self, support: Tensor, query: Tensor) -> Float[Tensor, "tasks m"]:
-        """Of each query ``[tasks, m]`` to the mean of one class's support ``[tasks, k]``."""
+        """Compare each query ``[tasks, m]`` with the mean of one class's support ``[tasks, k]``."""
         shot = support.shape[1]
         starts = support * self.size
         total = self._at(starts[:, :1] + query)

@@ -19,7 +19,7 @@ class PoolImages:
     Images of another size or other channels than those of the benchmark that was trained on are
     fitted to its images: resized with antialiasing, grey from the mean of the channels.
 
-    On a GPU the whole pool is kept on the device if a quarter of its free memory holds it, so that
+    On a GPU all of the pool is kept on the device if a quarter of its free memory holds it, so that
     no step waits for a copy; otherwise images are gathered from the memory map.
     """
 
@@ -36,7 +36,7 @@ class PoolImages:
             self._resident = torch.from_numpy(np.array(pool.images)).to(device)
 
     def unit(self, indices: np.ndarray) -> Tensor:
-        """Images with values in [0, 1], or features, float32 ``[*indices.shape, C, H, W]``."""
+        """Return images in [0, 1], or features, float32 ``[*indices.shape, C, H, W]``."""
         flat = indices.reshape(-1)
         if self._resident is not None:
             raw = self._resident[torch.from_numpy(flat).to(self.device)]
@@ -56,14 +56,14 @@ class PoolImages:
     def augmented(
         self, indices: np.ndarray, augment: Augmentation, draws: torch.Generator, kept: int = 0
     ) -> Tensor:
-        """Images as in `unit`, ``[indices.size, C, H, W]``, all but the first ``kept`` changed."""
+        """Return images as `unit`, ``[indices.size, C, H, W]``, all but ``kept`` augmented."""
         images = self.unit(indices.reshape(-1))
         if kept == 0:
             return augment(images, draws)
         return torch.cat([images[:kept], augment(images[kept:], draws)])
 
     def normalised(self, images: Tensor) -> Tensor:
-        """Zero mean and unit variance a channel, by the training images' statistics.
+        """Give images zero mean and unit variance a channel, by the training images' statistics.
 
         Features do not change: their statistics are 0 and 1 (`Benchmark.pixel_mean`).
         """
@@ -71,7 +71,7 @@ class PoolImages:
         return ((flat - self._mean) / self._std).view(images.shape)
 
     def through(self, network: Callable[[Tensor], Tensor], indices: np.ndarray) -> Tensor:
-        """What a network in evaluation mode gives for each normalised image, as `in_chunks`.
+        """Return what a network in evaluation mode gives for each normalised image, as `in_chunks`.
 
         ``network`` gives a row for each image; ``indices`` ``[n]`` are at least one.
         """

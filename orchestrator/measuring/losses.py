@@ -21,7 +21,7 @@ Losses = Float[np.ndarray, " tasks"]
 
 
 def losses_of(learner: Learner[Any], images: PoolImages, sets: Sequence[Episodes]) -> list[Losses]:
-    """The loss (nats) of each task, for each of the ``sets``.
+    """Return the loss (nats) of each task, for each of the ``sets``.
 
     The mean over tasks is the learner's ``training_loss`` in evaluation mode, with its label
     smoothing and its number of inner steps. "Lessons from Chasing Few-Shot Learning Benchmarks"
@@ -42,16 +42,16 @@ def losses_of(learner: Learner[Any], images: PoolImages, sets: Sequence[Episodes
         raise TypeError(f"A {type(learner).__name__} has no loss.")
     for episodes in sets:
         check_scorable(episodes)
-    own = type(learner).training_loss
-    if isinstance(learner, EpisodicLearner) and own is EpisodicLearner.training_loss:
+    loss = type(learner).training_loss
+    if isinstance(learner, EpisodicLearner) and loss is EpisodicLearner.training_loss:
         # A feature does not depend on the task in evaluation mode: each image is embedded once.
         features = PoolFeatures.embedded(learner, images, used(sets))
-        found = [_from_features(features, episodes) for episodes in sets]
+        each = [_from_features(features, episodes) for episodes in sets]
     else:
-        found = [_one_by_one(learner, images, episodes) for episodes in sets]
-    if broken := sum(int((~np.isfinite(losses)).sum()) for losses in found):
+        each = [_one_by_one(learner, images, episodes) for episodes in sets]
+    if broken := sum(int((~np.isfinite(losses)).sum()) for losses in each):
         raise TrialFailure(f"the learner's losses on {broken} tasks are not numbers")
-    return found
+    return each
 
 
 def _from_features(features: PoolFeatures, episodes: Episodes) -> Losses:
@@ -65,7 +65,7 @@ def _from_features(features: PoolFeatures, episodes: Episodes) -> Losses:
 
 
 def _one_by_one(learner: GradientLearner[Any], images: PoolImages, episodes: Episodes) -> Losses:
-    """Of whatever the learner computes; of a batch it gives only the mean of its tasks."""
+    """Return what the learner computes for each task; of a batch it gives only the mean."""
     if min(episodes.support.min(), episodes.query.min()) < 0:
         raise BadData(
             f"A {type(learner).__name__} has losses on tasks of one shape; these tasks have "
@@ -73,7 +73,7 @@ def _one_by_one(learner: GradientLearner[Any], images: PoolImages, episodes: Epi
         )
     losses = np.empty(len(episodes))
     for task in range(len(episodes)):
-        one = episodes[task : task + 1]
-        parts = (images.normalised(images.unit(part)) for part in (one.support, one.query))
-        losses[task] = learner.training_loss(EpisodeBatch(*parts)).item()
+        indices = episodes.support[task, None], episodes.query[task, None]
+        batch = EpisodeBatch(*(images.normalised(images.unit(part)) for part in indices))
+        losses[task] = learner.training_loss(batch).item()
     return losses

@@ -10,17 +10,17 @@ from torch import Tensor
 from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.datasets.tasks.ragged import TaskGroup, grouped
 from fsl_sweep.orchestrator.errors import BadData, TrialFailure
-from fsl_sweep.orchestrator.records.measures import Measure, TaskScores, TaskSet
+from fsl_sweep.orchestrator.records.measures import ScoreKey, TaskScores
 
 EpisodeSets = Mapping[Hashable, Episodes]
 """Episodes of one pool, by any key."""
 Results = dict[Hashable, TaskScores]
 """Their results, by the same keys."""
-ScoreSets = dict[tuple[Measure, TaskSet], TaskScores]
+ScoreSets = dict[ScoreKey, TaskScores]
 
 
 def check_scorable(episodes: Episodes) -> None:
-    """Checks that answers to the episodes mean anything.
+    """Check that answers to the episodes mean anything.
 
     Raises:
         BadData: there are tasks of only one class, which any answer would hit, of classes without
@@ -45,7 +45,7 @@ def check_scorable(episodes: Episodes) -> None:
 def score(
     episodes: Episodes, images: int, answer: Callable[[TaskGroup], Float[Tensor, "task m way"]]
 ) -> TaskScores:
-    """Answers to the queries of each task. Arguments and exceptions as of `in_parts`."""
+    """Answer the queries of each task. Arguments and exceptions as of `in_parts`."""
     queries = np.sum(episodes.query >= 0, axis=(1, 2))
     first = np.cumsum(queries) - queries
     answers = np.zeros(queries.sum(), np.uint16)
@@ -59,7 +59,7 @@ def score(
 def in_parts(
     episodes: Episodes, images: int, answer: Callable[[TaskGroup], Float[Tensor, "task m way"]]
 ) -> Iterator[tuple[TaskGroup, Float[Tensor, "task m way"]]]:
-    """Every task once, a few of equal shape at a time, with the logits of their queries.
+    """Yield every task once, a few of equal shape at a time, with the logits of their queries.
 
     Args:
         episodes: the tasks.
@@ -82,7 +82,7 @@ def in_parts(
 
 
 def check_shape(logits: Tensor, wanted: tuple[int, ...], learner: object) -> None:
-    """Raises TrialFailure unless a learner gave one logit for each query (or image) and class.
+    """Raise TrialFailure unless there is one logit for each query (or image) and class.
 
     One for a class that a task has not could win, and would be counted as another class.
     """
@@ -94,7 +94,7 @@ def check_shape(logits: Tensor, wanted: tuple[int, ...], learner: object) -> Non
 
 
 def check_numbers(logits: Float[Tensor, "n ..."], what: str) -> None:
-    """Raises TrialFailure if logits, of so many tasks or images, are not all finite.
+    """Raise TrialFailure if logits, of so many tasks or images, are not all finite.
 
     Their argmax would still be a class, and a learner that has broken down would look like one that
     guesses.

@@ -46,28 +46,29 @@ class Measuring:
             TrialFailure: the learner's answers are not numbers.
         """
         benchmark = trained_benchmark(self.spec, self.benchmarks[MAIN])
-        protocols = {one.name: one for asked in self.todo.values() for one in asked}
+        planned = {p.name: p for protocols in self.todo.values() for p in protocols}
         tasks = {
-            name: CommonTasks.draw(benchmark, one.protocol, self.benchmarks.get(name))
-            for name, one in protocols.items()
+            name: CommonTasks.draw(benchmark, protocol.protocol, self.benchmarks.get(name))
+            for name, protocol in planned.items()
         }
         device = self.device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
         evaluator = Evaluator(benchmark, tasks, device)
         missing = {
-            name: {*self.storage.to_measure(one.id, answers=self.answers)}
-            for name, one in protocols.items()
+            name: {*self.storage.to_measure(protocol.id, answers=self.answers)}
+            for name, protocol in planned.items()
         }
         for epoch, listed in sorted(self.todo.items()):
-            asked = [one for one in listed if epoch in missing[one.name]]
+            protocols = [protocol for protocol in listed if epoch in missing[protocol.name]]
             path = self.storage.check_snapshot(epoch)
             learner, _ = restored(path.read_bytes(), str(path))
             learner.to(device)
             try:
-                scores = evaluator.measure(learner, [one.name for one in asked])
+                scores = evaluator.measure(learner, [protocol.name for protocol in protocols])
             except TrialFailure as failure:
                 raise TrialFailure(f"epoch {epoch} could not be measured: {failure}") from failure
-            for one in asked:
-                self.storage.write_measured(epoch, one.id, scores[one.name], self.answers)
+            for protocol in protocols:
+                measured = scores[protocol.name]
+                self.storage.write_measured(epoch, protocol.id, measured, self.answers)
             yield epoch
-        for one in protocols.values():
-            self.storage.compact(one.id)
+        for protocol in planned.values():
+            self.storage.compact(protocol.id)

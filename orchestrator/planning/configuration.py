@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, final
 
 from fsl_sweep.learners.augmentation.catalogue import AUGMENTATIONS
@@ -10,6 +9,7 @@ from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
+from fsl_sweep.orchestrator.planning.part import Part, resolved
 from fsl_sweep.orchestrator.planning.pretrained import pinned, start_cautions
 from fsl_sweep.orchestrator.planning.schedule import Rates, resolved_schedule
 from fsl_sweep.orchestrator.planning.suitability import (
@@ -19,7 +19,6 @@ from fsl_sweep.orchestrator.planning.suitability import (
     check_in_distribution,
     check_trained,
     is_program,
-    trains_nothing,
 )
 from fsl_sweep.orchestrator.records.model import Named
 from fsl_sweep.orchestrator.records.spec import (
@@ -57,22 +56,35 @@ _UNTRAINED = {
 
 
 @final
-@dataclass(frozen=True)
 class ConfigurationResolver:
-    """Resolves the configurations of one method, one at a time.
+    """Resolves the configurations of one method, each of its parts once.
 
-    ``tree`` is the method's settings as written, ``benchmark`` resolved. ``cautions`` are what the
-    report should warn of, added as configurations are resolved.
+    Args:
+        config: the sweep.
+        method: its name.
+        tree: its settings as written, without the defaults.
+        benchmark: the one that is trained on.
+
+    Attributes:
+        cautions: what the report should warn of, added as configurations are resolved.
     """
 
-    config: SweepConfig
-    method: str
-    tree: Mapping[str, Any]
-    benchmark: Named
-    cautions: list[str] = field(default_factory=list)
+    def __init__(
+        self, config: SweepConfig, method: str, tree: Mapping[str, Any], benchmark: Part
+    ) -> None:
+        self._config, self._method, self._tree = config, method, tree
+        self._benchmark = benchmark
+        self._parts: dict[tuple[str, str], Part] = {}
+        self._pinned: dict[tuple[Part, Part], Named] = {}
+        self.cautions: list[str] = []
+
+    @property
+    def learners(self) -> list[Part]:
+        """Return the learners of all configurations so far."""
+        return [part for (kind, _), part in self._parts.items() if kind == LEARNERS.kind]
 
     def spec(self, tree: Mapping[str, Any], axes: Mapping[str, Any]) -> TrialSpec:
-        """One configuration, with the sweep's first seed and no fold.
+        """Resolve one configuration, with the sweep's first seed and no fold.
 
         Args:
             tree: its settings, without axes.
@@ -83,17 +95,22 @@ class ConfigurationResolver:
         """
         if is_program(tree.get("learner")):
             settings = self._program(tree)
-        elif trains_nothing(tree.get("learner"), tree.get("backbone")):
+        elif self._trains_nothing(tree):
             settings = self._untrained(tree)
         else:
             settings = self._network(tree, axes)
         return TrialSpec(
-            benchmark=self.benchmark,
-            every=self.config.evaluation.every,
-            budget=self.config.budget,
-            seed=self.config.seeds[0],
+            benchmark=self._benchmark.named,
+            learner=self.learner(tree).named,
+            every=self._config.evaluation.every,
+            budget=self._config.budget,
+            seed=self._config.seeds[0],
             **settings,
         )
+
+    def learner(self, tree: Mapping[str, Any]) -> Part:
+        """Resolve the learner of a configuration."""
+        return self._part(LEARNERS, tree["learner"])
 
     @contextmanager
     def placed(self) -> Iterator[None]:
@@ -101,69 +118,84 @@ class ConfigurationResolver:
         try:
             yield
         except ConfigError as error:
-            section = "defaults" if self._inherited(error.path) else f"methods.{self.method}"
+            section = "defaults" if self._inherited(error.path) else f"methods.{self._method}"
             path = f"{section}.{error.path}".rstrip(".")
             raise ConfigError("", path, error.problem) from None
 
     def _inherited(self, path: str) -> bool:
-        return not _has(self.tree, path) and _has(self.config.defaults, path)
+        return not _has(self._tree, path) and _has(self._config.defaults, path)
+
+    def _part(self, catalogue: Catalogue[Any], section: Mapping[str, Any]) -> Part:
+        """Resolve the section of a part, where it is not one that was resolved before."""
+        key = (catalogue.kind, repr(section))
+        if key not in self._parts:
+            self._parts[key] = resolved(catalogue, section, catalogue.kind)
+        return self._parts[key]
+
+    def _trains_nothing(self, tree: Mapping[str, Any]) -> bool:
+        """Return whether neither learner nor backbone has weights to train."""
+        if not all(isinstance(tree.get(section), Mapping) for section in USED_UNTRAINED):
+            return False
+        backbone = self._part(BACKBONES, tree["backbone"])
+        if backbone.cls.has_weights and not backbone.options.frozen:
+            return False
+        learner = self.learner(tree)
+        return not learner.cls.has_weights(learner.options)
 
     def _network(self, tree: Mapping[str, Any], axes: Mapping[str, Any]) -> dict[str, Any]:
         settings = validated(MethodConfig, tree, axes=True)
-        learner = self._learner(settings)
-        backbone = self._backbone(settings, learner)
-        check_features(learner, backbone, settings.augment, self.benchmark)
+        backbone = self._backbone(tree, settings.augment)
         self._warn_of_sgd(settings.optimizer, axes)
         return {
-            "learner": learner,
             "backbone": backbone,
             "optimizer": settings.optimizer,
             "schedule": self._schedule(settings),
             "precision": settings.precision,
-            **self._training(settings, learner),
+            **self._training(settings, self.learner(tree)),
         }
 
     def _program(self, tree: Mapping[str, Any]) -> dict[str, Any]:
         settings = validated(ProgramConfig, tree, axes=True)
-        learner = self._learner(settings)
+        learner = self.learner(tree)
+        check_in_distribution(learner, self._benchmark)
         if begins_again(learner, settings.epochs):
             self.cautions.append(
-                f"{self.method}: its program cannot save what it needs to go on (a meta-learner's "
+                f"{self._method}: its program cannot save what it needs to go on (a meta-learner's "
                 "own save and load): a trial that is interrupted begins again from its first epoch"
             )
-        check_features(learner, None, settings.augment, self.benchmark)
+        check_features(learner, None, settings.augment, self._benchmark)
         return {
-            "learner": learner,
             "backbone": Named(name="identity"),
-            "validation": self.config.episode,
+            "validation": self._config.episode,
             **_UNTRAINED,
             **self._training(settings, learner),
         }
 
     def _untrained(self, tree: Mapping[str, Any]) -> dict[str, Any]:
-        settings = validated(UntrainedConfig, tree, axes=True)
-        learner = self._learner(settings)
-        backbone = self._backbone(settings, learner)
-        check_features(learner, backbone, "none", self.benchmark)
-        if unused := [key for key in self.tree if key not in USED_UNTRAINED]:
+        validated(UntrainedConfig, tree, axes=True)
+        backbone = self._backbone(tree, "none")
+        if unused := [key for key in self._tree if key not in USED_UNTRAINED]:
             are = "is" if len(unused) == 1 else "are"
             self.cautions.append(
-                f"{self.method}: it has nothing to train, so its {', '.join(unused)} {are} not used"
+                f"{self._method}: it has nothing to train, so its {', '.join(unused)} {are} not "
+                "used"
             )
-        return {"learner": learner, "backbone": backbone, **_UNTRAINED}
+        return {"backbone": backbone, **_UNTRAINED}
 
-    def _backbone(self, settings: MethodConfig | UntrainedConfig, learner: Named) -> Named:
-        backbone = pinned(resolved(BACKBONES, settings.backbone, "backbone"), learner)
-        self.cautions.extend(start_cautions(self.method, settings.backbone, backbone))
-        return backbone
+    def _backbone(self, tree: Mapping[str, Any], augment: str) -> Named:
+        """Resolve the backbone of a configuration, and check it with the learner and benchmark."""
+        learner = self.learner(tree)
+        check_in_distribution(learner, self._benchmark)
+        backbone = self._part(BACKBONES, tree["backbone"])
+        if (learner, backbone) not in self._pinned:
+            named = pinned(backbone, learner)
+            self.cautions.extend(start_cautions(self._method, tree["backbone"], named))
+            self._pinned[learner, backbone] = named
+        check_features(learner, backbone, augment, self._benchmark)
+        return self._pinned[learner, backbone]
 
-    def _learner(self, settings: ProgramConfig | UntrainedConfig) -> Named:
-        learner = resolved(LEARNERS, settings.learner, "learner")
-        check_in_distribution(learner, self.benchmark)
-        return learner
-
-    def _training(self, settings: ProgramConfig, learner: Named) -> dict[str, Any]:
-        """What programs and networks have in common."""
+    def _training(self, settings: ProgramConfig, learner: Part) -> dict[str, Any]:
+        """Resolve what programs and networks have in common."""
         if settings.augment not in AUGMENTATIONS:
             problem = UnknownName("augmentation", settings.augment, AUGMENTATIONS)
             raise ConfigError("", "augment", str(problem))
@@ -175,16 +207,15 @@ class ConfigurationResolver:
         }
 
     def _train(
-        self, settings: ProgramConfig, learner: Named
+        self, settings: ProgramConfig, learner: Part
     ) -> EpisodicTraining | BatchTraining | StagedTraining:
-        """What the learner trains on, checked against what it can train on."""
-        cls = LEARNERS.find(learner.name).cls
+        """Check what the learner trains on against what it can train on."""
         with LEARNERS.named_faults(learner.name):
-            trains_on = cls.trained_on(cls.Options.model_validate(learner.options))
+            trains_on = learner.cls.trained_on(learner.options)
         try:
             train = validated(_TRAINING[trains_on], settings.train, "train", axes=True)
         except ConfigError as error:
-            hint = f"{error.problem} ({self.method}: {learner.name} trains on {trains_on}"
+            hint = f"{error.problem} ({self._method}: {learner.name} trains on {trains_on}"
             if self._inherited(error.path):
                 hint += "; methods that differ in this need a 'train' of their own each"
             raise ConfigError("", error.path, f"{hint})") from None
@@ -201,7 +232,7 @@ class ConfigurationResolver:
     def _schedule(self, settings: MethodConfig) -> Rates:
         rates = resolved_schedule(settings.schedule, settings.optimizer.lr, settings.epochs)
         self.cautions.extend(
-            f"{self.method}: the schedule's step at epoch {epoch} is never reached, "
+            f"{self._method}: the schedule's step at epoch {epoch} is never reached, "
             f"because training ends after {counted(settings.epochs, 'epoch')}"
             for epoch, _ in rates
             if epoch >= settings.epochs
@@ -210,36 +241,19 @@ class ConfigurationResolver:
 
     def _warn_of_sgd(self, optimizer: Optimizer, axes: Mapping[str, Any]) -> None:
         """Add a caution if the optimizer has settings that only ``sgd`` uses."""
-        given = sorted(OF_SGD & optimizer.model_fields_set)
-        if optimizer.name == "sgd" or not given:
+        unused = sorted(OF_SGD & optimizer.model_fields_set)
+        if optimizer.name == "sgd" or not unused:
             return
-        for key in given:
+        for key in unused:
             if (path := f"optimizer.{key}") in axes:
                 problem = f"{optimizer.name} has no {key}: all values of this axis train alike"
                 raise ConfigError("", path, f"{problem}; make a method of each optimizer")
-        named = " and ".join(given)
-        verb = "is" if len(given) == 1 else "are"
-        self.cautions.append(f"{self.method}: {named} {verb} sgd's, not used by {optimizer.name}")
-
-
-def resolved(catalogue: Catalogue[Any], named: Named, path: str, axes: bool = True) -> Named:
-    """A catalogue entry with every option checked and filled in; ``axes`` as in `config_error`.
-
-    Raises:
-        ConfigError: an unknown name or a bad option.
-        PluginError: a plug-in's own check of its options raised another error.
-    """
-    try:
-        model = catalogue.find(named.name).cls.Options
-    except UnknownName as failure:
-        raise ConfigError("", f"{path}.name", str(failure)) from None
-    with catalogue.named_faults(named.name):
-        options = validated(model, named.options, path, axes)
-    return Named.model_validate({"name": named.name, **options.model_dump(mode="json")})
+        names, verb = " and ".join(unused), "is" if len(unused) == 1 else "are"
+        self.cautions.append(f"{self._method}: {names} {verb} sgd's, not used by {optimizer.name}")
 
 
 def _has(tree: Any, path: str) -> bool:
-    """Whether a dotted path leads somewhere in a tree of mappings."""
+    """Return whether a dotted path leads somewhere in a tree of mappings."""
     for part in path.split("."):
         keys = {str(key): key for key in tree} if isinstance(tree, Mapping) else {}
         if part not in keys:

@@ -26,7 +26,7 @@ from fsl_sweep.orchestrator.text.printed import counted
 
 
 def check_feasible(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> tuple[str, ...]:
-    """Check that the benchmarks can fill every episode of the plan; gives cautions about them.
+    """Check that the benchmarks can fill every episode of the plan, and return cautions.
 
     Raises:
         BadData: too few classes or examples; the message names the method, fold, split and
@@ -34,25 +34,24 @@ def check_feasible(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> tuple[str
         ConfigError: a backbone cannot take the benchmark's images, or the weights of its file.
         PluginError: a third party's learner or backbone cannot be built.
     """
-    benchmark = benchmarks[MAIN]
-    folds = {fold: fold_benchmark(benchmark, **fold.model_dump()) for fold in plan.folds}
+    whole = benchmarks[MAIN]
+    folds = {fold: fold_benchmark(whole, **fold.model_dump()) for fold in plan.folds}
     seen: set[tuple[Any, ...]] = set()
-    cautions = [*benchmark.cautions, *_shared_tasks(plan.main.protocol, benchmark)]
+    cautions = [*whole.cautions, *_shared_tasks(plan.main.protocol, whole)]
     for trial in plan.trials:
         # Ours are known to take any backbone; a third party's learner is built to see that it does.
         learner = trial.spec.learner.name if LEARNERS.is_plugin(trial.spec.learner.name) else None
         network = (learner, canonical_json(trial.spec.backbone.model_dump()))
         if network not in seen:
             seen.add(network)
-            cautions += _check_network(trial, benchmark)
-        fold = trial.spec.fold
-        ours = benchmark if fold is None else folds[fold]
-        check_training_tasks(trial, ours)
-        episodic = trial.spec.episodic
+            cautions += _check_network(trial, whole)
+        fold, episodic = trial.spec.fold, trial.spec.episodic
+        benchmark = whole if fold is None else folds[fold]
+        check_training_tasks(trial, benchmark)
         if episodic is not None and (fold, episodic) not in seen:
             seen.add((fold, episodic))
             with _placed(trial.method, fold):
-                _check_trained(episodic, ours)
+                _check_trained(episodic, benchmark)
     cautions += check_protocols(plan, [p for p in plan.protocols if p.asked], benchmarks)
     return tuple(dict.fromkeys(cautions))
 
@@ -60,7 +59,7 @@ def check_feasible(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> tuple[str
 def check_protocols(
     plan: Plan, protocols: Sequence[PlannedProtocol], benchmarks: Mapping[str, Benchmark]
 ) -> list[str]:
-    """Check that the tasks of these protocols can be drawn; gives cautions about them.
+    """Check that the tasks of these protocols can be drawn, and return cautions about them.
 
     Raises:
         BadData: too few classes or examples, or tasks that cannot be drawn so.
@@ -70,17 +69,17 @@ def check_protocols(
         benchmark = benchmarks[MAIN]
         if fold is not None:
             benchmark = fold_benchmark(benchmark, **fold.model_dump())
-        for one in protocols:
-            if fold is None or one.snapshots == "all":
+        for planned in protocols:
+            if fold is None or planned.snapshots == "all":
                 with _placed(methods[fold], fold):
-                    _check_measurable(one, benchmark, benchmarks.get(one.name))
-    return [caution for one in protocols for caution in _of_base_classes(one, benchmarks)]
+                    _check_measurable(planned, benchmark, benchmarks.get(planned.name))
+    return [caution for planned in protocols for caution in _of_base_classes(planned, benchmarks)]
 
 
 def _of_base_classes(
     planned: PlannedProtocol, benchmarks: Mapping[str, Benchmark]
 ) -> Iterator[str]:
-    """A caution where listed classes are among those that were trained on."""
+    """Caution against listed classes that are among those that were trained on."""
     train, listed = benchmarks[MAIN].train, planned.protocol.classes or ()
     names = {train.pool.class_names[label] for label in train.classes}
     if planned.name not in benchmarks and (count := len(names.intersection(listed))):
@@ -96,7 +95,7 @@ _FEWER = " Fewer queries for BaseGen: `--base-query`, or evaluation.base_query i
 def _check_measurable(
     planned: PlannedProtocol, benchmark: Benchmark, other: Benchmark | None
 ) -> None:
-    """As `check_protocols`, for one benchmark or fold; ``other`` is what the protocol names."""
+    """Check one protocol on a benchmark or fold; ``other`` is the benchmark that it names."""
     protocol, tasks = planned.protocol, planned.protocol.tasks
     of = "" if planned.name == MAIN else f"protocol '{planned.name}', "
 
@@ -116,7 +115,7 @@ def _check_measurable(
 
 
 def _lacks_queries(benchmark: Benchmark, shape: Shape) -> bool:
-    """Whether BaseGen's tasks could be drawn if they had one query only."""
+    """Return whether BaseGen's tasks could be drawn if they had one query only."""
     if not isinstance(shape, EpisodeShape):
         return False
     try:
@@ -127,22 +126,22 @@ def _lacks_queries(benchmark: Benchmark, shape: Shape) -> bool:
 
 
 def _shared_tasks(protocol: Protocol, benchmark: Benchmark) -> Iterator[str]:
-    """A caution for each measure whose selection and report tasks overlap."""
+    """Caution against each measure whose selection and report tasks overlap."""
     selection, report = protocol.tasks.selection_tasks, protocol.tasks.report_tasks
     for measure in MEASURES:
         distribution = benchmark.distribution(measure)
         most = most_tasks(distribution, protocol.shape(measure))
         shared = 0 if most is None else selection + report - most
         if shared > 0:
+            name = SHOWN_AS[measure]
             yield (
-                f"{SHOWN_AS[measure]}: of {most} {distribution.unit}, {selection} are selected on "
-                f"and {report} reported on, {shared} of them the same: a snapshot or configuration "
-                f"chosen by {SHOWN_AS[measure]} has that measure reported too high"
+                f"{shared} of {most} {distribution.unit} are in both the selection and the report "
+                f"tasks of {name}, so a choice by {name} gets too high a {name}"
             )
 
 
 def _check_network(trial: PlannedTrial, benchmark: Benchmark) -> Iterator[str]:
-    """Build it. On torch's ``meta`` device that would load its compiler."""
+    """Build the network. On torch's ``meta`` device that would load its compiler."""
     backbone = trial.spec.backbone.model_dump()
     channels, pixels = benchmark.image_shape[0], pixel_statistics(backbone)
     try:

@@ -7,6 +7,7 @@ from typing import Any, final
 
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.planning.configuration import ConfigurationResolver
+from fsl_sweep.orchestrator.planning.part import Part
 from fsl_sweep.orchestrator.planning.suitability import (
     USED_UNTRAINED,
     among_all,
@@ -17,95 +18,111 @@ from fsl_sweep.orchestrator.records.model import digest
 from fsl_sweep.orchestrator.records.plan import PlannedTrial
 from fsl_sweep.orchestrator.records.spec import Fold, TrialSpec, configuration_of
 from fsl_sweep.orchestrator.sweepfile.axes import expand, merged_settings, sizes, told_apart
+from fsl_sweep.orchestrator.sweepfile.grammar import SweepConfig
 
-_Configuration = tuple[dict[str, Any], TrialSpec, dict[str, Any]]
-"""The axis values, the specification with the first seed, and its canonical form."""
+_Configuration = tuple[dict[str, Any], TrialSpec, dict[str, Any], bool]
+"""The axis values, the specification with the first seed, its canonical form, and whether its
+learner classifies among all base classes."""
 
 
 @final
 class MethodResolver:
-    """Makes the trials of one method, given the resolver of its configurations."""
+    """Makes the trials of one method. Arguments as of `ConfigurationResolver`."""
 
-    def __init__(self, one: ConfigurationResolver) -> None:
-        self.config, self.method, self._one = one.config, one.method, one
-        self._merged = merged_settings(self.config.defaults, one.tree)
-        if is_program(self._merged.get("learner")):
-            self._merged = merged_settings(for_programs(self.config.defaults), one.tree)
+    def __init__(
+        self, config: SweepConfig, method: str, tree: Mapping[str, Any], benchmark: Part
+    ) -> None:
+        self.method, self._config = method, config
+        self._configuration = ConfigurationResolver(config, method, tree, benchmark)
+        self._settings = merged_settings(config.defaults, tree)
+        if is_program(self._settings.get("learner")):
+            self._settings = merged_settings(for_programs(config.defaults), tree)
+
+    @property
+    def cautions(self) -> list[str]:
+        """Return what the report should warn of, once the trials were made."""
+        return self._configuration.cautions
+
+    @property
+    def learners(self) -> list[tuple[str, Part]]:
+        """Return the method with each of its learners, once the trials were made."""
+        return [(self.method, learner) for learner in self._configuration.learners]
 
     @property
     def size(self) -> int:
-        """The number of trials, without making any; duplicates are counted.
+        """Return the number of trials, without making any; duplicates are counted.
 
         Raises:
             ConfigError: as ``expand``.
         """
-        return prod(self._sizes.values()) * len(self.config.seeds) * len(self._folds)
+        return prod(self._sizes.values()) * len(self._config.seeds) * len(self._folds)
 
     @property
     def product(self) -> str:
-        """The factors of ``size`` as text: ``optimizer.lr: 4 x seeds: 3``."""
-        factors = {**self._sizes, "seeds": len(self.config.seeds)}
-        if self.config.cross_validation is not None:
+        """Return the factors of ``size`` as text: ``optimizer.lr: 4 x seeds: 3``."""
+        factors = {**self._sizes, "seeds": len(self._config.seeds)}
+        if self._config.cross_validation is not None:
             factors["full trial and class folds"] = len(self._folds)
         return " x ".join(f"{name}: {size:,}" for name, size in factors.items())
 
     def trials(self) -> list[PlannedTrial]:
-        """Configurations x seeds, each followed by its class folds.
+        """Make the trials: configurations x seeds, each followed by its class folds.
 
         Raises:
             ConfigError: as ``plan_sweep``.
         """
-        found = self._configurations()
+        configurations = self._configurations()
         shown = told_apart(
             [
                 {path: _at(plain, path, value) for path, value in axes.items()}
-                for axes, _, plain in found.values()
+                for axes, _, plain, _ in configurations.values()
             ]
         )
         return [
-            PlannedTrial(
-                trial, self.method, configuration, values, replicate, among_all(replicate.learner)
+            PlannedTrial(trial, self.method, configuration, values, replicate, among)
+            for (configuration, (_, spec, plain, among)), values in zip(
+                configurations.items(), shown, strict=True
             )
-            for (configuration, (_, spec, plain)), values in zip(found.items(), shown, strict=True)
             for trial, replicate in self._replicates(spec, plain)
         ]
 
     def _configurations(self) -> dict[str, _Configuration]:
-        """Every configuration by its id."""
-        found: dict[str, _Configuration] = {}
-        with self._one.placed():
-            for axes, tree in expand(self._merged, self.config.samples, self.config.seed):
-                spec = self._one.spec(tree, axes)
+        """Resolve every configuration, by its id."""
+        configurations: dict[str, _Configuration] = {}
+        with self._configuration.placed():
+            for axes, tree in expand(self._settings, self._config.samples, self._config.seed):
+                spec = self._configuration.spec(tree, axes)
                 if spec.train is None:
                     axes = {p: value for p, value in axes.items() if p.startswith(USED_UNTRAINED)}
                 plain = spec.canonical()
-                other, _, _ = found.setdefault(configuration_of(plain), (axes, spec, plain))
+                configuration = axes, spec, plain, among_all(self._configuration.learner(tree))
+                other, *_ = configurations.setdefault(configuration_of(plain), configuration)
                 # Without training, configurations may differ in settings that are not used.
                 if other is not axes and (spec.train is not None or other != axes):
                     raise ConfigError("", "", f"{axes} and {other} are the same configuration")
-        return found
+        return configurations
 
     def _replicates(
         self, spec: TrialSpec, plain: Mapping[str, Any]
     ) -> Iterator[tuple[str, TrialSpec]]:
-        """Ids and specifications for each seed: the full trial, then those of its class folds.
+        """Yield id and specification for each seed: the full trial, then those of its class folds.
 
         Ids are made from the configuration's canonical form, which is faster than from each trial.
         """
-        for seed in self.config.seeds:
+        for seed in self._config.seeds:
             for fold, plain_fold in self._folds:
                 identity = digest({**plain, "seed": seed, "fold": plain_fold})
                 yield identity, spec.model_copy(update={"seed": seed, "fold": fold})
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
-        with self._one.placed():
-            return sizes(self._merged, self.config.samples)
+        with self._configuration.placed():
+            return sizes(self._settings, self._config.samples)
 
     @cached_property
     def _folds(self) -> list[tuple[Fold | None, dict[str, Any] | None]]:
-        """None for the full trial, then every class fold; each with its canonical form."""
-        plan = self.config.cross_validation
+        """List None for the full trial, then every class fold; each with its canonical form."""
+        plan = self._config.cross_validation
         if plan is None:
             return [(None, None)]
         folds = [Fold(index=index, **plan.model_dump()) for index in range(plan.folds)]
@@ -113,7 +130,7 @@ class MethodResolver:
 
 
 def _at(plain: Mapping[str, Any], path: str, fallback: Any) -> Any:
-    """The resolved value at a dotted path, so that ``1`` and ``1.0`` read alike in a report."""
+    """Look up the resolved value at a dotted path: ``1`` and ``1.0`` then read alike."""
     place: Any = plain
     for part in path.split("."):
         if not isinstance(place, Mapping) or part not in place:

@@ -9,8 +9,8 @@ from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.metadl.submissions import SUBMISSIONS
 from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.planning.configuration import ConfigurationResolver
 from fsl_sweep.orchestrator.planning.method import MethodResolver
+from fsl_sweep.orchestrator.planning.part import Part
 from fsl_sweep.orchestrator.planning.protocols import (
     check_suitable,
     planned_protocols,
@@ -18,7 +18,7 @@ from fsl_sweep.orchestrator.planning.protocols import (
     stem,
 )
 from fsl_sweep.orchestrator.planning.suitability import in_distribution_cautions
-from fsl_sweep.orchestrator.records.model import Named, digest
+from fsl_sweep.orchestrator.records.model import digest
 from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
@@ -30,7 +30,7 @@ MOST_TRIALS = 1_000_000
 
 
 def plan_sweep(sweep: SweepFile) -> Plan:
-    """Every trial of a sweep: methods x configurations x seeds, in the order of the file.
+    """Plan every trial of a sweep: methods x configurations x seeds, in the order of the file.
 
     With cross-validation, each full trial is followed by those of its folds.
 
@@ -44,16 +44,14 @@ def plan_sweep(sweep: SweepFile) -> Plan:
 
 def _planned(config: SweepConfig) -> Plan:
     benchmark = _benchmark(config)
-    resolvers = [
-        ConfigurationResolver(config, method, tree, benchmark)
-        for method, tree in config.methods.items()
+    methods = [
+        MethodResolver(config, method, tree, benchmark) for method, tree in config.methods.items()
     ]
-    methods = [MethodResolver(one) for one in resolvers]
     _check_size(methods)
     trials = [trial for method in methods for trial in method.trials()]
-    cautions = dict.fromkeys(caution for one in resolvers for caution in one.cautions)
+    cautions = dict.fromkeys(caution for method in methods for caution in method.cautions)
     protocols = planned_protocols(config)
-    check_suitable(protocols, trials)
+    check_suitable(protocols, [learner for method in methods for learner in method.learners])
     return Plan(
         name=config.name,
         sweep=_sweep_digest(config),
@@ -70,11 +68,10 @@ def _planned(config: SweepConfig) -> Plan:
     )
 
 
-def _benchmark(config: SweepConfig) -> Named:
-    """The benchmark that is trained on."""
+def _benchmark(config: SweepConfig) -> Part:
+    """Resolve the benchmark that is trained on."""
     benchmark = resolved_benchmark(config.benchmark, "benchmark")
-    in_distribution = BENCHMARKS.find(benchmark.name).cls.in_distribution
-    if config.cross_validation and in_distribution:
+    if config.cross_validation and benchmark.cls.in_distribution:
         problem = f"'{benchmark.name}' tests on the classes that it trains on: there are no others"
         raise ConfigError("", "cross_validation", f"{problem} to hold out; leave it out")
     return benchmark
@@ -82,9 +79,9 @@ def _benchmark(config: SweepConfig) -> Named:
 
 def _places(config: SweepConfig, protocols: Sequence[PlannedProtocol]) -> dict[str, str | None]:
     places = {MAIN: config.benchmark.options.get("root")}
-    for one in protocols[1:]:
-        if benchmark := config.measure[stem(one.name)].benchmark:
-            places[one.name] = benchmark.options.get("root")
+    for protocol in protocols[1:]:
+        if benchmark := config.measure[stem(protocol.name)].benchmark:
+            places[protocol.name] = benchmark.options.get("root")
     return places
 
 
@@ -102,12 +99,12 @@ def _check_size(methods: Sequence[MethodResolver]) -> None:
 
 
 def _selectors(config: SweepConfig) -> Selectors:
-    """Those of the file; with class folds, the cross-validated ones join the defaults."""
+    """Take those of the file; with class folds, the cross-validated ones join the defaults."""
     chosen = config.selectors
     if config.cross_validation is None:
         return chosen
     more = {
-        kind: [*(one for one in getattr(chosen, kind) if one != "oracle"), name, "oracle"]
+        kind: [*(n for n in getattr(chosen, kind) if n != "oracle"), name, "oracle"]
         for kind, name in (("snapshot", "cv-epoch"), ("hyperparameter", "cv"))
         if kind not in chosen.model_fields_set
     }
@@ -115,7 +112,7 @@ def _selectors(config: SweepConfig) -> Selectors:
 
 
 def _sweep_digest(config: SweepConfig) -> str:
-    """Digest of what a sweep trains and compares, not of its protocols, data paths or cores."""
+    """Hash what a sweep trains and compares, not its protocols, data paths or cores."""
     without = {"resources", "retries", "episode", "measure", "keep", "record"}
     if config.cross_validation is None:
         without.add("cross_validation")
@@ -126,7 +123,7 @@ def _sweep_digest(config: SweepConfig) -> str:
 
 
 def _parts(trials: Sequence[PlannedTrial]) -> dict[str, Any]:
-    """Name, source and version of everything that a catalogue supplied."""
+    """List name, source and version of everything that a catalogue supplied."""
     specs = [trial.spec for trial in trials]
     programs = {s.learner.options["submission"] for s in specs if s.learner.name == "metadl"}
     used: list[tuple[str, Catalogue[Any], set[str]]] = [

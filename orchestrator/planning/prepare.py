@@ -32,7 +32,7 @@ class Prepared:
 
     @cached_property
     def plan(self) -> Plan:
-        """Its trials. Planned on first use: that imports torch while Ray is starting.
+        """Return its plan, made on first use: that imports torch while Ray is starting.
 
         Raises:
             ConfigError: a value of the file cannot be used; the message names it.
@@ -43,7 +43,7 @@ class Prepared:
             return plan_sweep(self.sweep)
 
     def opened(self) -> tuple[Plan, dict[str, Benchmark]]:
-        """Open the data, which may take a while; the plan on these data, with cautions about them.
+        """Open the data, which may take a while; return the plan on them, with cautions, and them.
 
         Raises:
             MissingData, BadData, ConfigError: as of `open_benchmarks` and `check_feasible`.
@@ -56,9 +56,11 @@ class Prepared:
 
 
 def open_benchmarks(plan: Plan, names: Collection[str] | None = None) -> dict[str, Benchmark]:
-    """The benchmark that a plan trains on, under ``main``, and those that protocols name.
+    """Open the benchmark that a plan trains on, as ``main``, and those that protocols name.
 
-    Of the protocols ``names``; by default of all that the sweep file asks for.
+    Args:
+        plan: the plan.
+        names: of the protocols; by default all that the sweep file asks for.
 
     Raises:
         MissingData: files are not on this machine.
@@ -66,9 +68,10 @@ def open_benchmarks(plan: Plan, names: Collection[str] | None = None) -> dict[st
     """
     opened: dict[str, Benchmark] = {}
     named = {MAIN: plan.trials[0].spec.benchmark} | {
-        one.name: one.protocol.benchmark
-        for one in plan.protocols
-        if one.protocol.benchmark and (one.asked if names is None else one.name in names)
+        planned.name: planned.protocol.benchmark
+        for planned in plan.protocols
+        if planned.protocol.benchmark
+        and (planned.asked if names is None else planned.name in names)
     }
     for name, benchmark in named.items():
         root = plan.places.get(name)
@@ -80,25 +83,26 @@ def open_benchmarks(plan: Plan, names: Collection[str] | None = None) -> dict[st
 
 
 def opened_plan(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> Plan:
-    """A new plan with the fingerprints of its data, so that its protocols have ids."""
-    return plan.on({one.name: fingerprint_of(one.name, benchmarks) for one in plan.protocols})
+    """Add the fingerprints of a plan's data, so that its protocols have ids."""
+    names = [protocol.name for protocol in plan.protocols]
+    return plan.on({name: fingerprint_of(name, benchmarks) for name in names})
 
 
 def check_same_data(plan: Plan, benchmarks: Mapping[str, Benchmark]) -> None:
     """Raise RunFolderError unless these are the benchmarks that the plan was made for."""
-    for one in plan.protocols:
-        if one.name == MAIN or one.name in benchmarks:
-            found = fingerprint_of(one.name, benchmarks)
-            if found != one.fingerprint:
+    for protocol in plan.protocols:
+        if protocol.name == MAIN or protocol.name in benchmarks:
+            fingerprint = fingerprint_of(protocol.name, benchmarks)
+            if fingerprint != protocol.fingerprint:
                 raise RunFolderError(
-                    f"The data of protocol '{one.name}' has the fingerprint {found}, and the plan "
-                    f"was made for {one.fingerprint}: it has changed, or the nodes do not hold the "
-                    "same data."
+                    f"The data of protocol '{protocol.name}' has the fingerprint {fingerprint}, "
+                    f"and the plan was made for {protocol.fingerprint}: it has changed, or the "
+                    "nodes do not hold the same data."
                 )
 
 
 def fingerprint_of(protocol: str, benchmarks: Mapping[str, Benchmark]) -> str:
-    """The fingerprint of the data that a protocol measures on: the trained one's, or of both."""
+    """Return the fingerprint of a protocol's data: the trained benchmark's, or one of both."""
     main = benchmarks[MAIN].fingerprint
     if protocol == MAIN or protocol not in benchmarks:
         return main
@@ -136,7 +140,7 @@ def prepare(
 
 def _check_selectors(config: SweepConfig) -> None:
     """Raise ConfigError where a selector is unknown, or cannot be computed for this sweep."""
-    asked: list[tuple[str, Callable[[str], Any], str]] = [
+    named: list[tuple[str, Callable[[str], Any], str]] = [
         (f"{kind}.{number}", build, name)
         for kind, build in (
             ("snapshot", snapshot_selector),
@@ -144,7 +148,7 @@ def _check_selectors(config: SweepConfig) -> None:
         )
         for number, name in enumerate(getattr(config.selectors, kind))
     ]
-    for key, build, name in [*asked, ("metric", base_weight, config.selectors.metric)]:
+    for key, build, name in [*named, ("metric", base_weight, config.selectors.metric)]:
         path = f"selectors.{key}"
         try:
             selector = build(name)

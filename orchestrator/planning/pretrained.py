@@ -9,52 +9,55 @@ from typing import Any
 import numpy as np
 
 from fsl_sweep.datasets.benchmark import Benchmark, PixelStatistics
-from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.building import pixel_statistics
-from fsl_sweep.learners.catalogue import LEARNERS
-from fsl_sweep.learners.options import resolve
 from fsl_sweep.learners.snapshot import description_of
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.records.spec import Named
+from fsl_sweep.orchestrator.planning.part import Part
+from fsl_sweep.orchestrator.records.model import Named
 
 _SAME = 1e-3
 """Means and deviations that differ by less, a quarter of a grey level, are the same."""
 
 
-def pinned(backbone: Named, learner: Named) -> Named:
-    """The backbone with the checksum of its file of weights, if it has one.
+def pinned(backbone: Part, learner: Part) -> Named:
+    """Add the checksum of a backbone's file of weights, if it has one.
 
     Raises:
-        ConfigError: the file cannot be read, has another checksum than the one that was given, the
-            backbone has no weights, or the learner cannot be used with one that starts like this.
+        ConfigError: the file cannot be read, has another checksum than the one in the sweep file,
+            the backbone has no weights, or the learner cannot be used with one that starts so.
     """
-    cls, options = resolve(BACKBONES, backbone.model_dump())
-    if not cls.has_weights and (options.weights is not None or options.frozen):
+    options = backbone.options
+    if not backbone.cls.has_weights and (options.weights is not None or options.frozen):
         key = "weights" if options.weights is not None else "frozen"
         problem = f"'{backbone.name}' has no weights; leave it out"
         raise ConfigError("", f"backbone.{key}", problem)
-    learner_cls, learner_options = resolve(LEARNERS, learner.model_dump())
-    if (reason := learner_cls.unsuited(learner_options, options)) is not None:
+    if (reason := learner.cls.unsuited(learner.options, options)) is not None:
         raise ConfigError("", "learner", f"{learner.name}: {reason}")
     if options.weights is None:
-        return backbone
+        return backbone.named
     path = Path(options.weights)
     try:
-        found = _checksum(path, path.stat().st_mtime_ns)
+        checksum = _checksum(path, path.stat().st_mtime_ns)
     except OSError as failure:
         problem = f"'{path}' cannot be read: {failure.strerror or failure}"
         raise ConfigError("", "backbone.weights", problem) from None
-    if options.weights_sha256 not in (None, found):
-        problem = f"'{options.weights}' has the checksum {found}: it is another file"
+    if options.weights_sha256 not in (None, checksum):
+        problem = f"'{options.weights}' has the checksum {checksum}: it is another file"
         raise ConfigError("", "backbone.weights_sha256", problem)
-    return Named.model_validate({**backbone.model_dump(), "weights_sha256": found})
+    return Named.model_validate({**backbone.named.model_dump(), "weights_sha256": checksum})
 
 
-def start_cautions(method: str, given: Named, resolved: Named) -> Iterator[str]:
-    """What to know of a backbone's initial weights, from its section as written and as resolved."""
-    weights = resolved.options.get("weights")
+def start_cautions(method: str, written: Mapping[str, Any], backbone: Named) -> Iterator[str]:
+    """Say what to know of a backbone's initial weights.
+
+    Args:
+        method: its method.
+        written: the backbone's section in the sweep file.
+        backbone: what it became.
+    """
+    weights = backbone.options.get("weights")
     if weights is None:
-        if resolved.options.get("frozen"):
+        if backbone.options.get("frozen"):
             yield f"{method}: its backbone is frozen at random weights, because no file is given"
         return
     yield (
@@ -62,7 +65,7 @@ def start_cautions(method: str, given: Named, resolved: Named) -> Iterator[str]:
         "trained on images of the val or novel classes, ValGen or NovelGen is not accuracy on new "
         "classes"
     )
-    if "normalisation" not in given.options and description_of(weights) is None:
+    if "normalisation" not in written and description_of(weights) is None:
         yield (
             f"{method}: images are normalised by this benchmark's training images, but pretrained "
             "weights expect what they were trained with; write backbone.normalisation (imagenet, "
@@ -71,14 +74,14 @@ def start_cautions(method: str, given: Named, resolved: Named) -> Iterator[str]:
 
 
 def shown(weights: str) -> str:
-    """The name of a file of weights; of a run's snapshot its path from the run folder on."""
+    """Shorten the path of a file of weights to its name; of a run's snapshot, to its run folder."""
     parts = Path(weights).parts
     of_a_run = parts[-4:-3] == ("trials",) and parts[-2] == "snapshots"
     return "/".join(parts[-5:]) if of_a_run else parts[-1]
 
 
 def normalisation_caution(backbone: Mapping[str, Any], benchmark: Benchmark) -> Iterator[str]:
-    """What to know if the images of the snapshot that a backbone starts from were other numbers."""
+    """Say so if the snapshot that a backbone starts from had its images normalised otherwise."""
     weights = backbone.get("weights")
     if weights is None or (snapshot := description_of(weights)) is None:
         return
@@ -93,7 +96,7 @@ def normalisation_caution(backbone: Mapping[str, Any], benchmark: Benchmark) -> 
 
 
 def _numbers(pixels: PixelStatistics) -> str:
-    mean, std = (", ".join(f"{one:.3g}" for one in part) for part in pixels)
+    mean, std = (", ".join(f"{value:.3g}" for value in values) for values in pixels)
     return f"{{mean: [{mean}], std: [{std}]}}"
 
 

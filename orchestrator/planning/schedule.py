@@ -32,23 +32,23 @@ class Cosine(Model):
     warmup: Annotated[int, Field(ge=0)] = 0
 
 
-def resolved_schedule(given: Mapping[Any, Any], rate: float, epochs: int) -> Rates:
-    """The (first epoch, learning rate) pairs of a schedule, ascending, beginning at epoch 0.
+def resolved_schedule(schedule: Mapping[Any, Any], rate: float, epochs: int) -> Rates:
+    """Resolve a schedule to (first epoch, learning rate) pairs, ascending from epoch 0 on.
 
     Args:
-        given: the file's ``schedule``.
+        schedule: as in the sweep file.
         rate: ``optimizer.lr``.
         epochs: how many the trial has.
 
     Raises:
         ConfigError: it has none of the three forms; the path begins at ``schedule``.
     """
-    if "cosine" not in given:
-        return _steps(given, rate)
-    if others := ", ".join(repr(key) for key in given if key != "cosine"):
+    if "cosine" not in schedule:
+        return _steps(schedule, rate)
+    if others := ", ".join(repr(key) for key in schedule if key != "cosine"):
         problem = f"sets the rate of every epoch, so leave out {others}"
         raise _error("cosine", problem)
-    cosine = validated(Cosine, given["cosine"], "schedule.cosine", axes=True)
+    cosine = validated(Cosine, schedule["cosine"], "schedule.cosine", axes=True)
     if cosine.warmup >= epochs:
         problem = f"a rise over {cosine.warmup} of {epochs} epochs leaves none for the cosine"
         raise _error("cosine.warmup", f"{problem}; set fewer, or more 'epochs'")
@@ -64,12 +64,12 @@ def _annealed(rate: float, epoch: int, warmup: int, epochs: int) -> float:
     return float(f"{rate * factor:.12g}")
 
 
-def _steps(given: Mapping[Any, Any], rate: float) -> Rates:
-    relative = given.get("relative", False)
+def _steps(schedule: Mapping[Any, Any], rate: float) -> Rates:
+    relative = schedule.get("relative", False)
     if not isinstance(relative, bool):
         raise _error("relative", f"must be true or false, not {relative!r}")
     steps: dict[int, float] = {0: rate}
-    for epoch, value in given.items():
+    for epoch, value in schedule.items():
         if epoch == "relative":
             continue
         number = isinstance(value, int | float) and not isinstance(value, bool)

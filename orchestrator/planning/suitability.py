@@ -3,19 +3,14 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
-from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.base import ClassificationLearner
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.metadl.learner import Metadl
-from fsl_sweep.learners.options import resolve
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, UnknownName
-from fsl_sweep.orchestrator.records.model import Named
+from fsl_sweep.orchestrator.planning.part import Part
 from fsl_sweep.orchestrator.records.plan import PlannedTrial
 from fsl_sweep.orchestrator.records.protocol import Episode, Protocol, episode_shape
 from fsl_sweep.orchestrator.records.spec import (
@@ -26,14 +21,13 @@ from fsl_sweep.orchestrator.records.spec import (
     of_one_shape,
 )
 from fsl_sweep.orchestrator.sweepfile.grammar import ProgramConfig
-from fsl_sweep.orchestrator.sweepfile.messages import config_error
 
 USED_UNTRAINED = ("learner", "backbone")
 """The sections of a method's settings that matter if it has nothing to train."""
 
 
 def is_program(learner: Any) -> bool:
-    """Whether a method's ``learner`` section names a program; False if its name is wrong."""
+    """Return whether a method's ``learner`` section names a program; False if its name is wrong."""
     name = learner.get("name") if isinstance(learner, Mapping) else None
     try:
         return isinstance(name, str) and issubclass(LEARNERS.find(name).cls, Metadl)
@@ -42,48 +36,23 @@ def is_program(learner: Any) -> bool:
 
 
 def for_programs(defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The defaults that a program uses: not those of the network and the optimizer."""
+    """Leave out the defaults of the network and the optimizer, which a program does not use."""
     return {key: value for key, value in defaults.items() if key in ProgramConfig.model_fields}
 
 
-def trains_nothing(learner: Any, backbone: Any) -> bool:
-    """Whether neither of these sections names a part with weights that answers depend on.
-
-    Raises:
-        ConfigError: a name or an option is wrong.
-    """
-    if not isinstance(learner, Mapping) or not isinstance(backbone, Mapping):
-        return False
-    catalogue, section = BACKBONES, backbone
-    try:
-        network, start = resolve(catalogue, section)
-        if network.has_weights and not start.frozen:
-            return False
-        catalogue, section = LEARNERS, learner
-        cls, options = resolve(catalogue, section)
-        return not cls.has_weights(options)
-    except UnknownName as failure:
-        raise ConfigError("", f"{catalogue.kind}.name", str(failure)) from None
-    except ValidationError as failure:
-        model = catalogue.find(section["name"]).cls.Options
-        raise config_error(failure, model, catalogue.kind, axes=True) from None
+def begins_again(program: Part, epochs: int) -> bool:
+    """Return whether an interrupted trial of a program cannot be resumed."""
+    return epochs > 1 and not program.cls.can_resume(program.options)
 
 
-def begins_again(learner: Named, epochs: int) -> bool:
-    """Whether an interrupted trial of a program cannot be resumed."""
-    cls, options = _learner(learner)
-    return epochs > 1 and not cls.can_resume(options)
+def among_all(learner: Part) -> bool:
+    """Return whether a learner classifies among all base classes, and not among those of a task."""
+    return issubclass(learner.cls, ClassificationLearner)
 
 
-def among_all(learner: Named) -> bool:
-    """Whether a learner answers among all base classes, and not among those of a task."""
-    return issubclass(_learner(learner)[0], ClassificationLearner)
-
-
-def check_in_distribution(learner: Named, benchmark: Named) -> None:
+def check_in_distribution(learner: Part, benchmark: Part) -> None:
     """Raise ConfigError if a learner that answers with base classes is not measured on those."""
-    in_distribution = BENCHMARKS.find(benchmark.name).cls.in_distribution
-    if among_all(learner) and not in_distribution:
+    if among_all(learner) and not benchmark.cls.in_distribution:
         raise ConfigError(
             "",
             "learner.name",
@@ -92,21 +61,21 @@ def check_in_distribution(learner: Named, benchmark: Named) -> None:
         )
 
 
-def check_measured(learner: Named, protocol: Protocol) -> None:
+def check_measured(learner: Part, protocol: Protocol) -> None:
     """Raise ConfigError if the learner cannot be measured under the protocol.
 
     The key path is below the file for the main protocol, else below the section of the protocol.
     """
-    episode, cls = protocol.episode, _learner(learner)[0]
+    episode = protocol.episode
     _check_way(learner, episode, "episode.way")
-    if issubclass(cls, Metadl) and not isinstance(episode_shape(episode), EpisodeShape):
+    if issubclass(learner.cls, Metadl) and not isinstance(episode_shape(episode), EpisodeShape):
         raise ConfigError(
             "",
             "episode",
             f"{learner.name} is measured on tasks of one shape, but the shapes of tasks differ "
             "with 'way: all' and 'query: rest'; give numbers",
         )
-    if issubclass(cls, ClassificationLearner) and protocol.replaces_novel:
+    if among_all(learner) and protocol.replaces_novel:
         raise ConfigError(
             "",
             "",
@@ -115,20 +84,20 @@ def check_measured(learner: Named, protocol: Protocol) -> None:
         )
 
 
-def check_features(learner: Named, backbone: Named | None, augment: str, benchmark: Named) -> None:
+def check_features(learner: Part, backbone: Part | None, augment: str, benchmark: Part) -> None:
     """Raise ConfigError if the benchmark holds features and the method takes images.
 
     A program, which has no ``backbone``, takes images.
     """
-    if not BENCHMARKS.find(benchmark.name).cls.holds_features:
+    if not benchmark.cls.holds_features:
         return
     holds = f"benchmark '{benchmark.name}' holds features of a frozen extractor"
     if backbone is None:
         raise ConfigError("", "learner.name", f"'{learner.name}' takes images, but {holds}")
-    if not BACKBONES.find(backbone.name).cls.takes_features:
+    if not backbone.cls.takes_features:
         problem = f"'{backbone.name}' takes images, but {holds}; use 'identity'"
         raise ConfigError("", "backbone.name", problem)
-    if "normalisation" in backbone.options:
+    if "normalisation" in backbone.named.options:
         problem = f"{holds}, which are used as they are; leave it out"
         raise ConfigError("", "backbone.normalisation", problem)
     if augment != "none":
@@ -136,13 +105,13 @@ def check_features(learner: Named, backbone: Named | None, augment: str, benchma
         raise ConfigError("", "augment", problem)
 
 
-def check_trained(learner: Named, train: EpisodicTraining | BatchTraining | StagedTraining) -> None:
+def check_trained(learner: Part, train: EpisodicTraining | BatchTraining | StagedTraining) -> None:
     """Raise ConfigError if the learner cannot be trained on such episodes."""
     episodes = train.meta if isinstance(train, StagedTraining) else train
     if isinstance(episodes, BatchTraining):
         return
     _check_way(learner, episodes, "train.way")
-    if of_one_shape(episodes) or _learner(learner)[0].takes_ragged:
+    if of_one_shape(episodes) or learner.cls.takes_ragged:
         return
     if episodes.query_counts == "multinomial":
         differ, advice = "'query_counts: multinomial'", "leave it out"
@@ -165,17 +134,17 @@ def check_training_tasks(trial: PlannedTrial, benchmark: Benchmark) -> None:
             "them and has no label. Leave the method out, or choose a learner that trains on "
             "episodes."
         )
-    asked = None if spec.episodic is None else of_classes_only(spec.episodic)
-    if asked is not None and not isinstance(tasks, ClassTasks):
+    setting = None if spec.episodic is None else of_classes_only(spec.episodic)
+    if setting is not None and not isinstance(tasks, ClassTasks):
         raise BadData(
-            f"{trial.method}, train tasks: '{asked}' is for tasks of base classes, but the tasks "
+            f"{trial.method}, train tasks: '{setting}' is for tasks of base classes, but the tasks "
             f"of this benchmark are made of {tasks.unit}. Leave it out of train."
         )
 
 
-def in_distribution_cautions(benchmark: Named, trials: Iterable[PlannedTrial]) -> list[str]:
-    """What to know before reading the columns of a sweep in distribution; else empty."""
-    if not BENCHMARKS.find(benchmark.name).cls.in_distribution:
+def in_distribution_cautions(benchmark: Part, trials: Iterable[PlannedTrial]) -> list[str]:
+    """Say what to know before reading the columns of a sweep in distribution; else nothing."""
+    if not benchmark.cls.in_distribution:
         return []
     cautions = [
         f"{benchmark.name} has val and novel examples of the base classes: what stands under "
@@ -183,19 +152,18 @@ def in_distribution_cautions(benchmark: Named, trials: Iterable[PlannedTrial]) -
         "on new classes"
     ]
     methods = {trial.method: trial.among_all for trial in trials}
-    if 0 < sum(methods.values()) < len(methods):
-        named = ", ".join(method for method, among in methods.items() if among)
+    names = [method for method, among in methods.items() if among]
+    if 0 < len(names) < len(methods):
+        classify = "classifies" if len(names) == 1 else "classify"
         cautions.append(
-            f"{named}: queries are answered among all base classes, by the other "
-            "methods among the classes of a task, which is easier: their accuracies cannot be "
-            "compared"
+            f"{', '.join(names)} {classify} queries among all base classes, the others only among "
+            "the classes of the task; that is easier, so the accuracies cannot be compared"
         )
     return cautions
 
 
-def _check_way(learner: Named, tasks: Episode | EpisodicTraining, path: str) -> None:
-    cls, options = _learner(learner)
-    only = cls.fixed_way(options)
+def _check_way(learner: Part, tasks: Episode | EpisodicTraining, path: str) -> None:
+    only = learner.cls.fixed_way(learner.options)
     if only is not None and tasks.way != only:
         others = "tasks of 'way: all'" if tasks.way == "all" else f"{tasks.way}-way tasks"
         raise ConfigError(
@@ -204,8 +172,3 @@ def _check_way(learner: Named, tasks: Episode | EpisodicTraining, path: str) -> 
             f"{learner.name} is built for {only}-way tasks, not for {others}; make the learner's "
             "way, train.way and the way of every protocol one number, or choose another learner",
         )
-
-
-def _learner(learner: Named) -> tuple[Any, Any]:
-    """Class and options of a learner."""
-    return resolve(LEARNERS, learner.model_dump())

@@ -19,12 +19,12 @@ from fsl_sweep.orchestrator.text.printed import counted
 
 
 def steps(specs: Iterable[TrialSpec]) -> int:
-    """Gradient steps of all the trials together."""
+    """Count the gradient steps of all trials together."""
     return sum(spec.epochs * spec.batches for spec in specs)
 
 
 def images(specs: Iterable[TrialSpec]) -> int | None:
-    """Training images of all trials together; None where their number differs between tasks."""
+    """Count the training images of all trials; None where their number differs between tasks."""
     total = 0
     for spec in specs:
         for stage, epochs in _stages(spec):
@@ -36,7 +36,7 @@ def images(specs: Iterable[TrialSpec]) -> int | None:
 
 
 def summary(pending: Mapping[str, TrialSpec]) -> str:
-    """``1,200 gradient steps over 90,000 images``, the share in folds, and untrained trials."""
+    """Say ``1,200 gradient steps over 90,000 images``, the share in folds, and untrained trials."""
     untrained = sum(spec.train is None for spec in pending.values())
     if untrained == len(pending) > 0:
         return "nothing: there are no weights to train, and each trial is measured once, as it is"
@@ -51,7 +51,7 @@ def summary(pending: Mapping[str, TrialSpec]) -> str:
 def expected_seconds(
     plan: Plan, histories: Sequence[TrialHistory], pending: Mapping[str, TrialSpec]
 ) -> float | None:
-    """Trial-seconds left at the pace of the trials that are done; None where that is not known.
+    """Estimate the trial-seconds left, at the pace of those done; None where that is unknown.
 
     The pace is per image, or per step where the images of some steps cannot be counted.
 
@@ -73,8 +73,8 @@ def expected_seconds(
     if not taken or not to_do:
         return None
     seconds = sum(
-        float(one.curves["train_seconds"].sum() + one.curves["evaluation_seconds"].sum())
-        for one in finished.values()
+        float(history.curves["train_seconds"].sum() + history.curves["evaluation_seconds"].sum())
+        for history in finished.values()
     )
     return to_do * seconds / taken
 
@@ -85,25 +85,25 @@ def measuring_seconds(
     histories: Sequence[TrialHistory],
     left: Mapping[str, int],
 ) -> float | None:
-    """Trial-seconds to measure so many snapshots under each protocol, by its name; an estimate.
+    """Estimate the trial-seconds to measure so many snapshots under each protocol, by its name.
 
     A snapshot takes as long as in training, where the images are embedded as well, or longer by as
     much as its tasks have more images, or where ways or queries vary by as many tasks as there are
     more. None before any was measured.
     """
-    taken = [float(t) for one in histories for t in one.curves["evaluation_seconds"]]
+    taken = [float(t) for history in histories for t in history.curves["evaluation_seconds"]]
     if not taken:
         return None
-    asked = [plan.main, *map(plan.protocol, left)]
-    shapes = (one.protocol.shape(measure) for one in asked for measure in MEASURES)
+    protocols = [plan.main, *map(plan.protocol, left)]
+    shapes = (planned.protocol.shape(measure) for planned in protocols for measure in MEASURES)
     sized = all(isinstance(shape, EpisodeShape) for shape in shapes)
-    main, *others = (_most(one, benchmarks, sized) for one in asked)
+    main, *others = (_most(planned, benchmarks, sized) for planned in protocols)
     longer = (max(1.0, other / main) for other in others)
     return sum(taken) / len(taken) * sum(map(mul, left.values(), longer))
 
 
 def _most(planned: PlannedProtocol, benchmarks: Mapping[str, Benchmark], sized: bool) -> int:
-    """Tasks of all measures and task sets, or the images of them where they are all ``sized``.
+    """Count the tasks of all measures and task sets; where all are ``sized``, their images.
 
     Without replacement they are at most what the examples fill.
     """
@@ -122,7 +122,7 @@ def _most(planned: PlannedProtocol, benchmarks: Mapping[str, Benchmark], sized: 
 
 
 def _stages(spec: TrialSpec) -> list[tuple[EpisodicTraining | BatchTraining, int]]:
-    """What the trial trains on, and for how many epochs each."""
+    """List what the trial trains on, and for how many epochs each."""
     if spec.train is None:
         return []
     if not isinstance(spec.train, StagedTraining):

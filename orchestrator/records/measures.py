@@ -15,6 +15,8 @@ Measure = Literal["base", "val", "novel"]
 TaskSet = Literal["selection", "report"]
 MEASURES: tuple[Measure, ...] = ("base", "val", "novel")
 TASK_SETS: tuple[TaskSet, ...] = ("selection", "report")
+ScoreKey = tuple[Measure, TaskSet]
+SCORE_KEYS: tuple[ScoreKey, ...] = tuple((m, s) for m in MEASURES for s in TASK_SETS)
 SHOWN_AS = {"base": "BaseGen", "val": "ValGen", "novel": "NovelGen", "train_loss": "train loss"}
 
 CURVES = ("train_loss", "learning_rate", "train_seconds", "evaluation_seconds")
@@ -44,19 +46,19 @@ class TaskScores:
 
     @classmethod
     def of_answers(cls, answers: np.ndarray, queries: np.ndarray) -> "TaskScores":
-        """The results that answers, as of the attribute, amount to."""
+        """Return the results that answers, as of the attribute, amount to."""
         right = np.concatenate([[0], np.cumsum(answers == 0)])
         ends = np.cumsum(queries)
         return cls(right[ends] - right[ends - queries], queries, answers)
 
     @property
     def accuracy(self) -> np.ndarray:
-        """Accuracy of each task, float64 ``[T]`` in [0, 1]."""
+        """Return the accuracy of each task, float64 ``[T]`` in [0, 1]."""
         return self.correct / self.queries
 
     @property
     def mean(self) -> float:
-        """Mean accuracy over tasks, in [0, 1], rounded once, so that equal means are equal."""
+        """Return mean accuracy over tasks, in [0, 1], rounded once: equal means are equal."""
         sums = [(self.correct[self.queries == q].sum(), q) for q in np.unique(self.queries)]
         return float(sum(Fraction(int(c), int(q)) for c, q in sums) / len(self.correct))
 
@@ -76,7 +78,7 @@ class EpochRecord:
     epoch: int
     train_loss: float
     learning_rate: float
-    scores: Mapping[tuple[Measure, TaskSet], TaskScores]
+    scores: Mapping[ScoreKey, TaskScores]
     train_seconds: float
     evaluation_seconds: float
 
@@ -117,13 +119,13 @@ class ScoreTable:
 
     @classmethod
     def from_accuracies(cls, accuracies: np.ndarray) -> "ScoreTable":
-        """A table of accuracies ``[E, T]`` in memory."""
+        """Make a table of accuracies ``[E, T]`` in memory."""
         # Rounded, so that tasks in another order have the same mean.
         return cls(np.round(accuracies.mean(axis=1), 12), lambda: accuracies)
 
     @classmethod
     def from_means(cls, means: np.ndarray) -> "ScoreTable":
-        """A table of mean accuracies ``[E]`` whose tasks are not known."""
+        """Make a table of mean accuracies ``[E]`` whose tasks are not known."""
         return cls(means, lambda: means[:, None], per_task=False)
 
 
@@ -155,7 +157,7 @@ class TrialHistory:
     fold: int | None
     epochs: np.ndarray
     curves: Mapping[str, np.ndarray]
-    scores: Mapping[tuple[Measure, TaskSet], ScoreTable]
+    scores: Mapping[ScoreKey, ScoreTable]
     end: TrialEnd | None = None
     damaged: tuple[str, ...] = ()
     unmeasured: int = 0
@@ -165,18 +167,18 @@ class TrialHistory:
 
     @property
     def complete(self) -> bool:
-        """Whether it ended as planned, or by its budget after an epoch, and is measured whole."""
+        """Return whether it ended as planned, or by its budget after an epoch, and is measured."""
         ended = self.end is not None and self.end.status in ("done", "budget")
         return ended and len(self.epochs) > 0 and not self.unmeasured
 
     @property
     def stopped_early(self) -> bool:
-        """Whether its budget stopped it before its first snapshot."""
+        """Return whether its budget stopped it before its first snapshot."""
         return self.end is not None and self.end.status == "budget" and not len(self.epochs)
 
     def index(self, epoch: int) -> int:
-        """Position of an epoch in the arrays. Raises KeyError if it is not recorded."""
-        found = np.flatnonzero(self.epochs == epoch)
-        if len(found) != 1:
+        """Return the position of an epoch in the arrays. Raises KeyError if it is not recorded."""
+        positions = np.flatnonzero(self.epochs == epoch)
+        if len(positions) != 1:
             raise KeyError(f"Trial {self.trial} has no record of epoch {epoch}.")
-        return int(found[0])
+        return int(positions[0])

@@ -37,15 +37,15 @@ class Named(Model):
 
     @property
     def options(self) -> dict[str, Any]:
-        """All keys except ``name``."""
+        """Return all keys except ``name``."""
         return dict(self.model_extra or {})
 
 
 def canonical_json(value: Any) -> str:
-    """The one JSON text of a plain value: sorted keys, no spaces, no NaN."""
+    """Return the one JSON text of a plain value: sorted keys, no spaces, no NaN."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def digest(value: Any, length: int = 16) -> str:
-    """The first hexadecimal digits of the SHA-256 of a plain value."""
+    """Return the first hexadecimal digits of the SHA-256 of a plain value."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]

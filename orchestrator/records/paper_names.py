@@ -20,12 +20,12 @@ TEST_MEASURE = "novel"
 
 
 def selector_name(typed: str) -> str:
-    """Our name of a selector; other names, and those with arguments, stay as they are."""
+    """Return our name of a selector; other names, and those with arguments, stay as they are."""
     return _SELECTORS.get(_plain(typed), typed)
 
 
 def selector_names(typed: Sequence[str]) -> list[str]:
-    """Our names of selectors.
+    """Return our names of selectors.
 
     Raises:
         ValueError: two of them are the same.
@@ -34,19 +34,19 @@ def selector_names(typed: Sequence[str]) -> list[str]:
     for number, name in enumerate(ours):
         if name in ours[:number]:
             both = dict.fromkeys((typed[ours.index(name)], typed[number], name))
-            quoted = " and ".join(f"'{one}'" for one in both)
+            quoted = " and ".join(f"'{name}'" for name in both)
             same = f"; {quoted} are the same" if len(both) > 1 else ""
             raise ValueError(f"'{name}' is given twice{same}")
     return ours
 
 
 def measure_name(typed: str) -> str:
-    """Our name of a measure; other names stay as they are."""
+    """Return our name of a measure; other names stay as they are."""
     return _MEASURES.get(_plain(typed), typed)
 
 
 def is_test_measure(typed: str) -> bool:
-    """Whether a name means the accuracy on novel tasks."""
+    """Return whether a name means the accuracy on novel tasks."""
     return measure_name(_plain(typed)) == TEST_MEASURE
 
 

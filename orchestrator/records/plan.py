@@ -25,19 +25,17 @@ from fsl_sweep.orchestrator.records.spec import (
 )
 from fsl_sweep.orchestrator.text.printed import counted
 
-FORMAT, READ = 4, (3, 4)
-"""The format that is written, and those that are read."""
+FORMAT = 4
 TRIAL_ID = PROTOCOL_ID = re.compile(r"[0-9a-f]{16}")
 
 
 def check_format(plain: Mapping[str, Any]) -> None:
     """Raise RunFolderError where plain data are the plan of another version."""
-    if plain.get("format", FORMAT) not in READ:
+    if plain.get("format") != FORMAT:
         raise RunFolderError(
             f"The run folder has the format {plain.get('format')!r:.40}, and this version of "
-            f"fsl-sweep reads {' and '.join(map(str, READ))}. Report it with the version that "
-            "made it, or run the sweep into another folder: trials of another format cannot be "
-            "continued."
+            f"fsl-sweep reads format {FORMAT}. Report it with the version that made it, or run the "
+            "sweep into another folder: trials of another format cannot be continued."
         )
 
 
@@ -60,7 +58,7 @@ class PlannedTrial:
 
     @property
     def fold(self) -> int | None:
-        """Number of the class fold, or None for the full trial."""
+        """Return the number of the class fold, or None for the full trial."""
         return None if self.spec.fold is None else self.spec.fold.index
 
 
@@ -100,71 +98,77 @@ class Plan:
 
     @cached_property
     def specs(self) -> dict[str, TrialSpec]:
-        """Each distinct trial's specification by id, in plan order."""
+        """Return each distinct trial's specification by id, in plan order."""
         return {trial.id: trial.spec for trial in self.trials}
 
     @property
     def records_answers(self) -> bool:
-        """Whether the answer to each query is recorded."""
+        """Return whether the answer to each query is recorded."""
         return self.record == "predictions"
 
     @property
     def main(self) -> PlannedProtocol:
-        """The protocol that is measured as training goes on."""
+        """Return the protocol that is measured as training goes on."""
         return self.protocols[0]
 
+    @property
+    def requested(self) -> list[PlannedProtocol]:
+        """Return the protocols that the sweep file asks for."""
+        return [protocol for protocol in self.protocols if protocol.asked]
+
     def protocol(self, name: str) -> PlannedProtocol:
-        """The protocol of a name or an id. Raises UnknownName."""
-        for one in self.protocols:
-            if name in (one.name, one.id):
-                return one
-        raise UnknownName("protocol", name, [one.name for one in self.protocols])
+        """Return the protocol of a name or an id. Raises UnknownName."""
+        for protocol in self.protocols:
+            if name in (protocol.name, protocol.id):
+                return protocol
+        raise UnknownName("protocol", name, [protocol.name for protocol in self.protocols])
 
     def on(self, fingerprints: Mapping[str, str]) -> "Plan":
-        """The plan on data with these fingerprints, by the names of protocols."""
+        """Return the plan on data with these fingerprints, by the names of protocols."""
         protocols = [replace(p, fingerprint=fingerprints[p.name]) for p in self.protocols]
         return replace(self, fingerprint=fingerprints[MAIN], protocols=tuple(protocols))
 
     def after(self, before: "Plan") -> "Plan":
-        """The plan with the protocols that another of the same run folder has besides.
+        """Return the plan with the protocols that another of the same run folder has besides.
 
         One whose name is taken is named by its id, as a former main protocol is.
         """
-        ours, names = {one.id for one in self.protocols}, {one.name for one in self.protocols}
+        ids = {protocol.id for protocol in self.protocols}
+        names = {protocol.name for protocol in self.protocols}
         others = [
-            replace(one, name=one.id if one.name in names else one.name, asked=False)
-            for one in before.protocols
-            if one.id not in ours
+            replace(former, name=former.id if former.name in names else former.name, asked=False)
+            for former in before.protocols
+            if former.id not in ids
         ]
-        places = {one.name: before.places.get(one.name) for one in others}
+        places = {former.name: before.places.get(former.name) for former in others}
         return replace(self, protocols=(*self.protocols, *others), places={**places, **self.places})
 
     def ids_of(self, methods: Sequence[str]) -> set[str]:
-        """Ids of these methods' trials; of all where no method is named."""
+        """Return the ids of these methods' trials; of all where no method is named."""
         return {trial.id for trial in self.trials if not methods or trial.method in methods}
 
     @property
     def kept_while_training(self) -> Kept:
-        """The weights that trials keep as they train: no fewer than protocols measure later."""
-        asked = {one.snapshots for one in self.protocols[1:] if one.asked}
+        """Return the weights that trials keep as they train: those that protocols measure later."""
+        measured = {protocol.snapshots for protocol in self.requested if protocol.name != MAIN}
         for kept in ("all", "chosen", "last"):
-            if kept in asked or self.keep == kept:
+            if kept in measured or self.keep == kept:
                 return kept
         return "none"
 
     @property
     def methods(self) -> list[str]:
-        """Method names in plan order."""
+        """Return the names of the methods, in plan order."""
         return list(dict.fromkeys(trial.method for trial in self.trials))
 
     @property
     def folds(self) -> list[Fold]:
-        """The class folds of cross-validation, in order; none without it."""
+        """Return the class folds of cross-validation, in order; none without it."""
         return list(dict.fromkeys(t.spec.fold for t in self.trials if t.spec.fold is not None))
 
     @property
     def counted(self) -> str:
-        """``6 trials``, or ``18 trials (12 of them in 2 class folds)``."""
+        """Say ``6 trials``, or ``18 trials (12 of them in 2 class folds)``."""
         specs = self.specs.values()
         in_folds = sum(spec.fold is not None for spec in specs)
         folds = counted(len(self.folds), "class fold")
@@ -172,9 +176,9 @@ class Plan:
         return f"{counted(len(specs), 'trial')}{within}"
 
     def to_plain(self) -> dict[str, Any]:
-        """Plain data for ``plan.json``."""
+        """Return plain data for ``plan.json``."""
         trials = [{**vars(trial), "spec": trial.spec.canonical()} for trial in self.trials]
-        for trial in trials:  # plans that were made before this key have none
+        for trial in trials:  # written only where it is true
             if not trial["among_all"]:
                 del trial["among_all"]
         return {
@@ -182,7 +186,7 @@ class Plan:
             "name": self.name,
             "sweep": self.sweep,
             "fingerprint": self.fingerprint,
-            "protocols": [one.to_plain() for one in self.protocols],
+            "protocols": [protocol.to_plain() for protocol in self.protocols],
             "keep": self.keep,
             "record": self.record,
             "places": dict(self.places),
@@ -195,7 +199,7 @@ class Plan:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Plan":
-        """The inverse of ``to_plain``. Raises ValueError on all else."""
+        """Read what ``to_plain`` gave. Raises ValueError on all else."""
         try:
             plan = _validator().validate_python(plain, strict=False)
         except ValidationError as failure:
@@ -205,15 +209,15 @@ class Plan:
             raise ValueError(": ".join(filter(None, (path, message)))) from None
         if not plan.trials or not plan.protocols or plan.main.name != MAIN:
             raise ValueError("it plans no trials, or no main protocol")
-        if any(one.fingerprint is None for one in plan.protocols):
+        if any(protocol.fingerprint is None for protocol in plan.protocols):
             raise ValueError("it does not say which data its protocols measure on")
         for number, trial in enumerate(plan.trials):
             canonical = trial.spec.canonical()
             # The id is the name of a folder, which must be inside the run folder.
             ids = {"id": digest(canonical), "configuration": configuration_of(canonical)}
             for key, hashed in ids.items():
-                if (given := getattr(trial, key)) != hashed:
-                    raise ValueError(f"trials.{number}.{key}: {given!r} is not that of its spec")
+                if (recorded := getattr(trial, key)) != hashed:
+                    raise ValueError(f"trials.{number}.{key}: {recorded!r} is not that of its spec")
         return plan
 
 

@@ -63,7 +63,7 @@ class Evaluation(Tasks):
 
     @property
     def tasks(self) -> Tasks:
-        """The tasks only."""
+        """Return the tasks only."""
         return Tasks(**self.model_dump(exclude={"every"}))
 
 
@@ -87,23 +87,23 @@ class Protocol(Model):
 
     @property
     def novel(self) -> tuple[object, ...]:
-        """What NovelGen's classes are in place of the novel ones of the trained benchmark."""
+        """Return what NovelGen's classes are in place of the trained benchmark's novel ones."""
         return self.mixture, self.classes, self.benchmark
 
     @property
     def replaces_novel(self) -> bool:
-        """Whether NovelGen is measured on other tasks than the trained benchmark's novel ones."""
+        """Return whether NovelGen is of other tasks than the trained benchmark's novel ones."""
         return self.novel != (None, None, None)
 
     def shape(self, measure: Measure) -> EpisodeShape | VaryingShape:
-        """The shape of the tasks of a measure."""
+        """Return the shape of the tasks of a measure."""
         if measure != "base" or self.tasks.base_query is None:
             return episode_shape(self.episode)
         return episode_shape(self.episode.model_copy(update={"query": self.tasks.base_query}))
 
     @property
     def described(self) -> str:
-        """``5-way 1-shot, 15 queries, 1000 + 600 tasks, ...``, for messages and tables."""
+        """Say ``5-way 1-shot, 15 queries, 1000 + 600 tasks, ...``, for messages and tables."""
         episode, tasks = self.episode, self.tasks
         way = "all-way" if episode.way == "all" else f"{episode.way}-way"
         queries = (
@@ -131,12 +131,12 @@ class Protocol(Model):
         return ", ".join(parts)
 
     def canonical(self) -> dict[str, Any]:
-        """Plain data with every default filled in."""
+        """Return plain data with every default filled in."""
         return self.model_dump(mode="json")
 
     @classmethod
     def from_canonical(cls, plain: dict[str, Any]) -> "Protocol":
-        """The inverse of ``canonical``. Raises pydantic.ValidationError."""
+        """Read what ``canonical`` gave. Raises pydantic.ValidationError."""
         return cls.model_validate(plain, strict=False)
 
 
@@ -148,7 +148,7 @@ class PlannedProtocol:
         name: ``main``, or as in the sweep file or given to ``fsl-sweep measure``.
         snapshots: which snapshots are measured.
         fingerprint: of the content of the data that it measures on; None until it was opened.
-        asked: whether the sweep file asks for it; others were measured earlier or by hand.
+        asked: whether the sweep file asks for it; others were measured earlier, or by command.
         written: in what it was said to differ from the main protocol.
     """
 
@@ -160,7 +160,7 @@ class PlannedProtocol:
     written: Mapping[str, Any] = field(default_factory=dict)
 
     def to_plain(self) -> dict[str, Any]:
-        """Plain data for ``plan.json``."""
+        """Return plain data for ``plan.json``."""
         return {**vars(self), "protocol": self.protocol.canonical()}
 
     @property
@@ -176,7 +176,7 @@ class PlannedProtocol:
 
 
 def episode_shape(episode: Episode) -> EpisodeShape | VaryingShape:
-    """The shape of an episode; ``all`` and ``rest`` vary with the task."""
+    """Return the shape of an episode; ``all`` and ``rest`` vary with the task."""
     way = None if episode.way == "all" else episode.way
     query = None if episode.query == "rest" else episode.query
     if way is None or query is None:

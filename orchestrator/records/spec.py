@@ -42,7 +42,7 @@ class Optimizer(Model):
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     nesterov: bool = True
     weight_decay: NotNegative = 5e-4
-    # A key that came later stays out of ids while it is off: older trials keep their ids.
+    # A key that is off stays out of ids: one that is added later changes no id.
     clip_norm: Positive | None = Field(default=None, exclude_if=lambda norm: norm is None)
 
     @model_validator(mode="after")
@@ -154,7 +154,7 @@ class Selectors(Model):
 
     snapshot: SelectorNames = Field(default=["last", "train_loss", "base", "val", "oracle"])
     hyperparameter: SelectorNames = Field(default=["base", "val", "oracle"])
-    # Plans made before this key existed keep their digest.
+    # As with ``clip_norm``, the default stays out of digests.
     metric: Annotated[str, AfterValidator(measure_name)] = Field(
         default="novel", exclude_if=lambda metric: metric == "novel"
     )
@@ -166,14 +166,14 @@ class TrialSpec(Model):
     How snapshots are measured is not part of it (`Protocol`).
 
     Attributes:
-        optimizer: None for a program (whose backbone is ``identity`` and whose schedule is empty)
-            and where nothing is trained.
+        optimizer: None for a submission (whose backbone is ``identity`` and whose schedule is
+            empty) and where nothing is trained.
         schedule: (first epoch, learning rate) pairs, ascending, beginning at epoch 0.
         batches: gradient steps per epoch; 0 where nothing is trained.
         train: None where nothing is trained: the learner is measured as it is built, in one epoch.
         every: each epoch of this multiple gives a snapshot, and so does the last.
-        validation: the shape of the episodes that a program may validate itself on as it trains;
-            None for every other learner.
+        validation: the shape of the episodes that a submission may validate itself on as it
+            trains; None for every other learner.
         fold: the class fold that is left out of training; None trains on all base classes.
     """
 
@@ -194,27 +194,27 @@ class TrialSpec(Model):
     fold: Fold | None = None
 
     def canonical(self) -> dict[str, Any]:
-        """Plain data with every default filled in."""
+        """Return plain data with every default filled in."""
         return self.model_dump(mode="json")
 
     @property
     def id(self) -> str:
-        """The trial id, 16 hexadecimal digits."""
+        """Return the trial id, 16 hexadecimal digits."""
         return digest(self.canonical())
 
     @property
     def configuration(self) -> str:
-        """Id of the hyperparameter configuration: the trial without its seed and fold."""
+        """Return the id of the hyperparameter configuration: the trial without seed and fold."""
         return configuration_of(self.canonical())
 
     @property
     def recorded_epochs(self) -> list[int]:
-        """Epochs that give a snapshot, counted from 1: each ``every``-th and the last."""
+        """Return epochs that give a snapshot, counted from 1: each ``every``-th and the last."""
         return [e for e in range(1, self.epochs + 1) if e % self.every == 0 or e == self.epochs]
 
     @property
     def seedless(self) -> bool:
-        """Whether nothing is trained, and the backbone draws no weights.
+        """Return whether nothing is trained, and the backbone draws no weights.
 
         Its seeds then differ at most in what the learner draws itself, as `transfer` does.
         """
@@ -223,12 +223,12 @@ class TrialSpec(Model):
 
     @property
     def episodic(self) -> EpisodicTraining | None:
-        """The training episode; None if no epoch trains on episodes."""
+        """Return the training episode; None if no epoch trains on episodes."""
         train = self.train.meta if isinstance(self.train, StagedTraining) else self.train
         return train if isinstance(train, EpisodicTraining) else None
 
     def stage(self, epoch: int) -> EpisodicTraining | BatchTraining:
-        """What an epoch, counted from 1, trains on. Raises ValueError where nothing is trained."""
+        """Return what an epoch, from 1, trains on. Raises ValueError if nothing is trained."""
         if self.train is None:
             raise ValueError(f"trial {self.id} trains nothing")
         if not isinstance(self.train, StagedTraining):
@@ -238,22 +238,22 @@ class TrialSpec(Model):
 
     @classmethod
     def from_canonical(cls, plain: dict[str, Any]) -> "TrialSpec":
-        """The inverse of ``canonical``. Raises pydantic.ValidationError."""
+        """Read what ``canonical`` gave. Raises pydantic.ValidationError."""
         return cls.model_validate(plain, strict=False)
 
 
 def of_one_shape(train: EpisodicTraining) -> bool:
-    """Whether all classes of all training tasks have equally many examples."""
+    """Return whether all classes of all training tasks have equally many examples."""
     return train.query_counts == "equal" and isinstance(episode_shape(train), EpisodeShape)
 
 
 def of_classes_only(train: EpisodicTraining) -> str | None:
-    """The setting of a training episode that only suits tasks of class tuples, or None."""
+    """Return the setting of a training episode that only suits tasks of class tuples, or None."""
     if train.fixed_support:
         return "fixed_support"
     return None if train.query_counts == "equal" else f"query_counts: {train.query_counts}"
 
 
 def configuration_of(canonical: dict[str, Any]) -> str:
-    """Id of the hyperparameter configuration of a trial's plain data."""
+    """Return the id of the hyperparameter configuration of a trial's plain data."""
     return digest({k: v for k, v in canonical.items() if k not in ("seed", "fold")})

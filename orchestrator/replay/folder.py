@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, final
 
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
-from fsl_sweep.orchestrator.ledger.storage import Folder
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.records.measures import (
     MEASURES,
@@ -17,7 +16,7 @@ from fsl_sweep.orchestrator.records.measures import (
     TrialHistory,
 )
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
-from fsl_sweep.orchestrator.replay.source import Facts, Source
+from fsl_sweep.orchestrator.replay.source import Source, SourceInfo
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,8 +46,8 @@ class FolderSource(Source):
         self._plan, self.places = plan, (path,)
         self.checked = len(plan.trials) <= CHECKED
         self._kept: dict[str, TrialLedger] = {}
-        versions, problems = _versions(self._ledger.folder)
-        self.facts = Facts(
+        versions, problems = _versions(self._ledger)
+        self.info = SourceInfo(
             name=plan.name,
             sweep=plan.sweep,
             fingerprint=plan.fingerprint,
@@ -60,7 +59,7 @@ class FolderSource(Source):
         )
 
     def protocols(self) -> tuple[PlannedProtocol, ...]:
-        """Those of the plan."""
+        """Return the protocols of the plan."""
         return self._plan.protocols
 
     def histories(
@@ -70,31 +69,31 @@ class FolderSource(Source):
         /,
         only: Collection[str] | None = None,
     ) -> list[TrialHistory]:
-        """One history for each planned trial, in plan order; damaged records are skipped."""
+        """Return a history for each planned trial, in plan order; damaged records are skipped."""
         main, kept = self._plan.main, self._kept
         ids = (by or main).id, (reported or main).id
         if only is None:
             return self._ledger.histories(self._plan, *ids, checked=self.checked)
-        own = [trial for trial in self._plan.trials if trial.id in only]
-        for one in own:  # of a few trials, perhaps several protocols are asked for
-            if one.id not in kept:
-                kept[one.id] = TrialLedger(self._ledger.trial(one.id).folder, once=True)
-        return [kept[one.id].history(one, *ids, self.checked) for one in own]
+        trials = [trial for trial in self._plan.trials if trial.id in only]
+        for trial in trials:  # a few, perhaps under several protocols in turn
+            if trial.id not in kept:
+                kept[trial.id] = TrialLedger(self._ledger.trial(trial.id).folder, once=True)
+        return [kept[trial.id].history(trial, *ids, self.checked) for trial in trials]
 
     def check(self) -> None:
-        """As `Source.check`, and nothing that was read before is used again."""
+        """Check as `Source.check` does, and read all records again."""
         super().check()
         self._kept.clear()
 
     def class_tuples(
         self, protocol: PlannedProtocol | None, /
     ) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
-        """The class tuples in ``tasks/``. Raises as ``Source.class_tuples``."""
+        """Read the class tuples in ``tasks/``. Raises as ``Source.class_tuples``."""
         folder = tasks_folder((protocol or self._plan.main).id)
         return {(m, s): self._tuples(f"{folder}/{m}-{s}.json") for m in MEASURES for s in TASK_SETS}
 
     def trials(self) -> Mapping[str, TrialLedger]:
-        """What is recorded of each planned trial, whether it has begun or not."""
+        """Return what is recorded of each planned trial, whether it has begun or not."""
         return {trial: self._ledger.trial(trial) for trial in self._plan.specs}
 
     def _tuples(self, name: str) -> "np.ndarray":
@@ -117,15 +116,14 @@ class FolderSource(Source):
         )
 
 
-def _versions(folder: Folder) -> tuple[dict[str, str | None], tuple[str, ...]]:
-    """Versions of the packages that the run was made with, all where they changed; and cautions."""
+def _versions(ledger: Ledger) -> tuple[dict[str, str | None], tuple[str, ...]]:
+    """Read the versions of packages that made the run, all where they changed; and cautions."""
     versions: dict[str, list[str]] = {}
     try:
-        note = folder.read_json("environment.json")
+        note = ledger.folder.read_json("environment.json")
         if note is None:
-            recorded = (folder / "trials").names()
             caution = "environment.json is missing: which versions made the records is not known."
-            return {}, (caution,) if recorded else ()
+            return {}, (caution,) if ledger.trial_ids() else ()
         for machine in note.get("machines", []):
             for package, version in machine["packages"].items():
                 if version and version not in versions.setdefault(package, []):
@@ -133,4 +131,4 @@ def _versions(folder: Folder) -> tuple[dict[str, str | None], tuple[str, ...]]:
     except (Damaged, AttributeError, KeyError, TypeError):
         caution = "environment.json is damaged: which versions made the records is not known."
         return {}, (caution,)
-    return {package: ", ".join(found) for package, found in versions.items()}, ()
+    return {package: ", ".join(seen) for package, seen in versions.items()}, ()

@@ -1,6 +1,6 @@
 """Measures that records from elsewhere do not hold: what is left out, and what is refused."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,44 +15,39 @@ from fsl_sweep.orchestrator.records.measures import (
     TaskSet,
     TrialHistory,
 )
-from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
-from fsl_sweep.orchestrator.selectors.base import AnySelector
+from fsl_sweep.orchestrator.selectors.catalogue import BUILD
 
-Pair = tuple[Measure, TaskSet]
-
-BUILD: dict[str, Callable[[str], AnySelector]] = {
-    "snapshot": snapshot_selector,
-    "hyperparameter": hyperparameter_selector,
-}
+ScoreKey = tuple[Measure, TaskSet]
+"""What a score is of; the keys of ``TrialHistory.scores``."""
 
 
 def unknown(table: ScoreTable) -> bool:
-    """Whether no snapshot has a score, not even on single tasks."""
+    """Tell whether no snapshot has a score, not even on single tasks."""
     return not table.per_task and not np.isfinite(table.means).any()
 
 
-def lacking(trial: TrialHistory) -> frozenset[Pair]:
-    """What a trial that recorded epochs does not hold."""
-    return frozenset(pair for pair, table in trial.scores.items() if unknown(table))
+def lacking(trial: TrialHistory) -> frozenset[ScoreKey]:
+    """Return what a trial that recorded epochs does not hold."""
+    return frozenset(key for key, table in trial.scores.items() if unknown(table))
 
 
-def lacks_of(histories: Iterable[TrialHistory]) -> frozenset[Pair]:
-    """What no full trial holds; nothing where none has recorded an epoch."""
-    found = [lacking(one) for one in _recorded(histories)]
-    return frozenset.intersection(*found) if found else frozenset()
+def lacks_of(histories: Iterable[TrialHistory]) -> frozenset[ScoreKey]:
+    """Return what no full trial holds; nothing where none has recorded an epoch."""
+    lacks = [lacking(trial) for trial in _recorded(histories)]
+    return frozenset.intersection(*lacks) if lacks else frozenset()
 
 
 def _recorded(histories: Iterable[TrialHistory]) -> list[TrialHistory]:
-    return [one for one in histories if one.fold is None and len(one.epochs)]
+    return [trial for trial in histories if trial.fold is None and len(trial.epochs)]
 
 
-def usable(step: str, names: Iterable[str], lacks: Iterable[Pair]) -> list[str]:
-    """The selectors of a step that need nothing of what is lacking."""
+def usable(step: str, names: Iterable[str], lacks: Iterable[ScoreKey]) -> list[str]:
+    """Return the selectors of a step that need nothing of what is lacking."""
     blind = {measure for measure, task_set in lacks if task_set == "selection"}
     return [name for name in names if not BUILD[step](name).needs & blind]
 
 
-def check_selectors(step: str, names: Sequence[str], lacks: frozenset[Pair]) -> None:
+def check_selectors(step: str, names: Sequence[str], lacks: frozenset[ScoreKey]) -> None:
     """Raise ConfigError for the first selector that needs what is lacking."""
     for name in names:
         if not usable(step, [name], lacks):
@@ -62,29 +57,29 @@ def check_selectors(step: str, names: Sequence[str], lacks: frozenset[Pair]) -> 
 
 
 def check_reported(places: Iterable[Path], histories: Iterable[TrialHistory], metric: str) -> None:
-    """Raise where what methods are compared by is not known of all, as in tables.
+    """Raise where a method lacks what methods are compared by, as in tables.
 
     Raises:
         RunFolderError: NovelGen is not known.
         ConfigError: the metric is a mixture, and BaseGen is not known.
     """
     where = ", ".join(map(str, places))
-    for one in _recorded(histories):
-        lacks = lacking(one)
+    for trial in _recorded(histories):
+        lacks = lacking(trial)
         if ("novel", "report") in lacks:
             raise RunFolderError(
-                f"{where}: {one.method} has no rows of novel{_of(lacks, 'novel')}, so that nothing "
-                "can be reported on novel classes. Add them for every epoch. Without them, "
+                f"{where}: {trial.method} has no rows of novel{_of(lacks, 'novel')}, so that "
+                "nothing can be reported on novel classes. Add them for every epoch. Without them, "
                 "`fsl_sweep.load_run(...).selections()` says what the strategies choose, with its "
                 "ValGen."
             )
         if metric != "novel" and ("base", "report") in lacks:
-            problem = f"{metric} needs BaseGen, and {one.method} has no rows of base"
+            problem = f"{metric} needs BaseGen, and {trial.method} has no rows of base"
             raise ConfigError(where, "--metric", f"{problem}; compare by novel")
 
 
-def caution(name: str, lacks: frozenset[Pair]) -> tuple[str, ...]:
-    """One line on what is lacking and left out for it, or none."""
+def caution(name: str, lacks: frozenset[ScoreKey]) -> tuple[str, ...]:
+    """Say in one line what is lacking and left out for it, or nothing."""
     missing: list[Measure] = [m for m in MEASURES if any(of == m for of, _ in lacks)]
     if not missing:
         return ()
@@ -93,7 +88,7 @@ def caution(name: str, lacks: frozenset[Pair]) -> tuple[str, ...]:
     return (f"{name} has no rows of {rows}: what needs its {shown} is left out.",)
 
 
-def _of(lacks: frozenset[Pair], measure: Measure) -> str:
-    """On which tasks a measure is lacking, if not on all."""
+def _of(lacks: frozenset[ScoreKey], measure: Measure) -> str:
+    """Say on which tasks a measure is lacking, if not on all."""
     sets = [task_set for task_set in TASK_SETS if (measure, task_set) in lacks]
     return f" on {sets[0]} tasks" if len(sets) == 1 else ""

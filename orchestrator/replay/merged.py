@@ -20,25 +20,25 @@ from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
 from fsl_sweep.orchestrator.replay.folder import FolderSource
 from fsl_sweep.orchestrator.replay.lacking import lacking
-from fsl_sweep.orchestrator.replay.source import Facts, Source
+from fsl_sweep.orchestrator.replay.source import Source, SourceInfo
 from fsl_sweep.orchestrator.replay.table_trials import filled
 
 T = TypeVar("T")
 
 
 def open_sources(paths: Sequence[Path]) -> Source:
-    """One source of the records under ``paths``. Arguments and exceptions as of ``load_run``."""
+    """Open the records under ``paths`` as one source. Arguments and exceptions as ``load_run``."""
     check_distinct(paths)
     return as_one([_open(path) for path in paths])
 
 
 def as_one(sources: Sequence[Source]) -> Source:
-    """The only one, or all as one. Raises RunFolderError where they were not measured alike."""
+    """Join sources into one. Raises RunFolderError where they were not measured alike."""
     return sources[0] if len(sources) == 1 else MergedSource(sources)
 
 
 def check_distinct(paths: Sequence[Path]) -> None:
-    """Raise RunFolderError where none is given, or one twice."""
+    """Raise RunFolderError where no path is there, or one twice."""
     if not paths:
         raise RunFolderError("No run is given; name one run folder or table, or several.")
     seen: set[str] = set()
@@ -53,13 +53,14 @@ def _open(path: Path) -> Source:
         return FolderSource(path)
     from fsl_sweep.orchestrator.replay.table import TableSource, tables_in  # needs pandas
 
-    (world, rows), *others = tables_in(path).items()
+    (benchmark, rows), *others = tables_in(path).items()
     if others:
         raise RunFolderError(
-            f"{path} holds {1 + len(others)} worlds, '{world}' and others, which are not one run. "
-            f"Report them together: `fsl-sweep report {path}`, or `fsl_sweep.load_benchmarks`."
+            f"{path} holds {1 + len(others)} benchmarks, '{benchmark}' and others, which are not "
+            f"one run. Report them together: `fsl-sweep report {path}`, or "
+            "`fsl_sweep.load_benchmarks`."
         )
-    return TableSource(path, rows, world)
+    return TableSource(path, rows, benchmark)
 
 
 @final
@@ -74,24 +75,24 @@ class MergedSource(Source):
         _check_alike(sources)
         self._sources = tuple(sources)
         self.places = tuple(place for source in sources for place in source.places)
-        self.facts = _merged_facts([source.facts for source in sources])
+        self.info = _merged_info([source.info for source in sources])
 
     def protocols(self) -> tuple[PlannedProtocol, ...]:
-        """Those of the first source that all others have too."""
+        """Return the protocols of the first source that all others have too."""
         first, *others = (source.protocols() for source in self._sources)
-        ids = [{one.id for one in own} for own in others]
-        return tuple(one for one in first if all(one.id in known for known in ids))
+        ids = [{protocol.id for protocol in known} for known in others]
+        return tuple(protocol for protocol in first if all(protocol.id in known for known in ids))
 
     def protocol(self, name: str | None = None) -> PlannedProtocol | None:
-        """As `Source.protocol`; the protocol of the name is the same in all sources."""
+        """Return a protocol as `Source.protocol` does; a name means the same in all sources."""
         meant = {
-            str(source.places[0]): one
+            str(source.places[0]): protocol
             for source in self._sources
-            for one in source.protocols()
-            if name in (one.name, one.id)
+            for protocol in source.protocols()
+            if name in (protocol.name, protocol.id)
         }
-        if len({one.id for one in meant.values()}) > 1:
-            what = "; ".join(f"{one.protocol.described} in {at}" for at, one in meant.items())
+        if len({protocol.id for protocol in meant.values()}) > 1:
+            what = "; ".join(f"{of.protocol.described} in {at}" for at, of in meant.items())
             raise RunFolderError(
                 f"Protocol '{name}' is not the same in all runs: {what}. Give the id of one that "
                 "all of them have, or report each separately."
@@ -114,50 +115,50 @@ class MergedSource(Source):
         /,
         only: Collection[str] | None = None,
     ) -> list[TrialHistory]:
-        """Those of all sources, and an empty one for each hole in a method's grid."""
-        found: dict[tuple[str, str], tuple[TrialHistory, Path]] = {}
+        """Return the trials of all sources, an empty one for each missing from a method's grid."""
+        joined: dict[tuple[str, str], tuple[TrialHistory, Path]] = {}
         for source in self._sources:
             for trial in source.histories(reported, by, only):
                 key, place = (trial.method, trial.trial), source.places[0]
-                before = found.get(key)
-                found[key] = (trial, place) if before is None else _joined(before, (trial, place))
-        return filled(_distinguished([trial for trial, _ in found.values()]))
+                before = joined.get(key)
+                joined[key] = (trial, place) if before is None else _joined(before, (trial, place))
+        return filled(_distinguished([trial for trial, _ in joined.values()]))
 
     def check(self) -> None:
-        """All of its sources."""
+        """Check all of its sources."""
         for source in self._sources:
             source.check()
 
     def class_tuples(
         self, protocol: PlannedProtocol | None, /
     ) -> dict[tuple[Measure, TaskSet], np.ndarray]:
-        """Those of the first source: common tasks follow from what the sources agree in."""
-        folders = [s for s in self._sources if s.facts.measured is not None]
+        """Return the tuples of the first source: tasks follow from what the sources agree in."""
+        folders = [s for s in self._sources if s.info.measured is not None]
         return (folders or self._sources)[0].class_tuples(protocol)
 
     def trials(self) -> Mapping[str, TrialLedger]:
-        """Those of all sources; of one in several, the first that has snapshots."""
-        found: dict[str, TrialLedger] = {}
+        """Return the trials of all sources; of one in several, the first that has snapshots."""
+        ledgers: dict[str, TrialLedger] = {}
         for source in self._sources:
             for trial, ledger in source.trials().items():
-                if trial not in found or not found[trial].snapshot_epochs():
-                    found[trial] = ledger
-        return found
+                if trial not in ledgers or not ledgers[trial].snapshot_epochs():
+                    ledgers[trial] = ledger
+        return ledgers
 
 
 def _check_alike(sources: Sequence[Source]) -> None:
-    as_worlds = "; `fsl-sweep report --worlds` compares methods over several benchmarks"
+    over_benchmarks = "; `fsl-sweep report --benchmarks` compares methods over several benchmarks"
     for fact, what, instead in (
-        ("fingerprint", "the data that they were measured on", as_worlds),
-        ("world", "world", as_worlds),
+        ("fingerprint", "the data that they were measured on", over_benchmarks),
+        ("benchmark", "the benchmark", over_benchmarks),
         ("measured", "episode and evaluation settings", ""),
         ("tasks", "the names of their tasks", ""),
     ):
-        known = [(s.places[0], v) for s in sources if (v := getattr(s.facts, fact)) is not None]
+        known = [(s.places[0], v) for s in sources if (v := getattr(s.info, fact)) is not None]
         for (first, value), (second, other) in combinations(known, 2):
             if fact == "tasks":  # of the measures that both hold
                 common = value.keys() & other.keys()
-                value, other = ({m: own[m] for m in sorted(common)} for own in (value, other))
+                value, other = ({m: tasks[m] for m in sorted(common)} for tasks in (value, other))
             if value != other:
                 shown = "" if fact == "fingerprint" else f" ({_difference(value, other)})"
                 shown = shown.replace("(tasks.", "(evaluation.")  # as in a sweep file
@@ -166,8 +167,8 @@ def _check_alike(sources: Sequence[Source]) -> None:
                     f"{what}{shown}, so that their numbers are about different tasks. Take each "
                     f"separately{instead}."
                 )
-    unknown = [s for s in sources if s.facts.measured is None and s.facts.per_task]
-    if unknown and len({s.facts.measured is None for s in sources}) > 1:
+    unknown = [s for s in sources if s.info.measured is None and s.info.per_task]
+    if unknown and len({s.info.measured is None for s in sources}) > 1:
         raise RunFolderError(
             f"{unknown[0].places[0]} has tasks of its own, which cannot be matched with those of "
             "a run folder. Report each separately, or leave the per-task rows out of the table."
@@ -183,40 +184,40 @@ def _difference(first: Any, second: Any) -> str:
     return f"{key}.{_difference(a, b)}" if nested else f"{key}: {a} and {b}"
 
 
-def _merged_facts(facts: Sequence[Facts]) -> Facts:
-    measured = [one.measured for one in facts if one.measured is not None]
-    cautions = [caution for one in facts for caution in one.cautions]
-    if measured and len(measured) < len(facts):
+def _merged_info(infos: Sequence[SourceInfo]) -> SourceInfo:
+    measured = [info.measured for info in infos if info.measured is not None]
+    cautions = [caution for info in infos for caution in info.cautions]
+    if measured and len(measured) < len(infos):
         cautions.append(
             "Whether the records of a table were measured on the same tasks as the others is not "
             "known: differences between them may come from the tasks."
         )
-    return Facts(
-        name=" + ".join(one.name for one in facts),
-        sweep=" + ".join(one.sweep for one in facts),
-        fingerprint=_first(one.fingerprint for one in facts),
+    return SourceInfo(
+        name=" + ".join(info.name for info in infos),
+        sweep=" + ".join(info.sweep for info in infos),
+        fingerprint=_first(info.fingerprint for info in infos),
         measured=_first(measured),
         selectors=Selectors(
-            snapshot=_union(one.selectors.snapshot for one in facts),
-            hyperparameter=_union(one.selectors.hyperparameter for one in facts),
-            metric=facts[0].selectors.metric,
+            snapshot=_union(info.selectors.snapshot for info in infos),
+            hyperparameter=_union(info.selectors.hyperparameter for info in infos),
+            metric=infos[0].selectors.metric,
         ),
-        parts=_merged([one.parts for one in facts]),
+        parts=_merged([info.parts for info in infos]),
         versions={
             package: ", ".join(
-                _union(v.split(", ") for one in facts if (v := one.versions.get(package)))
+                _union(v.split(", ") for info in infos if (v := info.versions.get(package)))
             )
-            for package in _union(one.versions for one in facts)
+            for package in _union(info.versions for info in infos)
         },
         cautions=tuple(dict.fromkeys(cautions)),
-        per_task=all(one.per_task for one in facts),
-        tasks=_first(one.tasks for one in facts),
-        world=_first(one.world for one in facts),
+        per_task=all(info.per_task for info in infos),
+        tasks=_first(info.tasks for info in infos),
+        benchmark=_first(info.benchmark for info in infos),
     )
 
 
 def _first(values: Iterable[T | None]) -> T | None:
-    """The first that is known."""
+    """Return the first value that is known."""
     return next((value for value in values if value is not None), None)
 
 
@@ -225,10 +226,10 @@ def _union(lists: Iterable[Iterable[str]]) -> list[str]:
 
 
 def _merged(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Mappings of mappings as one; where two disagree in a value, both are kept in a list."""
+    """Merge mappings of mappings; where two disagree in a value, keep both in a list."""
     merged: dict[str, Any] = {}
     for key in _union(parts):
-        values = [one[key] for one in parts if key in one]
+        values = [part[key] for part in parts if key in part]
         if all(isinstance(value, Mapping) for value in values):
             merged[key] = _merged(values)
         else:
@@ -240,7 +241,7 @@ def _merged(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _joined(
     first: tuple[TrialHistory, Path], second: tuple[TrialHistory, Path]
 ) -> tuple[TrialHistory, Path]:
-    """The fuller one of two records of a trial that agree where both have an epoch."""
+    """Return the fuller of two records of a trial, which agree where both have an epoch."""
     (a, place), (b, other) = first, second
     common = np.intersect1d(a.epochs, b.epochs)
     if a.complete and b.complete and not np.array_equal(a.epochs, b.epochs):
@@ -254,24 +255,24 @@ def _joined(
             f"configuration {a.configuration}, seed {a.seed}{fold}): {what}. Report each "
             "separately, or remove the trial from one of them."
         )
-    fuller = [(one.complete and not one.damaged, len(one.epochs)) for one in (a, b)]
+    fuller = [(t.complete and not t.damaged, len(t.epochs)) for t in (a, b)]
     (kept, where), (spare, _) = (first, second) if fuller[0] >= fuller[1] else (second, first)
     axes = max(a.hyperparameters, b.hyperparameters, key=len)
     scores = dict(kept.scores)
     if len(kept.epochs) and np.array_equal(kept.epochs, spare.epochs):
-        scores |= {pair: spare.scores[pair] for pair in lacking(kept)}
+        scores |= {key: spare.scores[key] for key in lacking(kept)}
     return replace(kept, hyperparameters=axes, scores=scores), where
 
 
 def _first_difference(a: TrialHistory, b: TrialHistory, common: np.ndarray) -> str | None:
-    """The first epoch of ``common [n]`` whose loss or accuracy of any task differs."""
-    rows = [np.flatnonzero(np.isin(one.epochs, common)) for one in (a, b)]
+    """Name the first epoch of ``common [n]`` whose loss or accuracy of any task differs."""
+    rows = [np.flatnonzero(np.isin(t.epochs, common)) for t in (a, b)]
     differs = np.zeros(len(common), bool)
     if "train_loss" in a.curves and "train_loss" in b.curves:
         losses = [t.curves["train_loss"][at] for t, at in zip((a, b), rows, strict=True)]
         differs |= _differ(*losses)
-    for pair in a.scores.keys() - lacking(a) - lacking(b) if len(common) else ():
-        tables = [t.scores[pair].load()[at] for t, at in zip((a, b), rows, strict=True)]
+    for key in a.scores.keys() - lacking(a) - lacking(b) if len(common) else ():
+        tables = [t.scores[key].load()[at] for t, at in zip((a, b), rows, strict=True)]
         same_tasks = tables[0].shape == tables[1].shape
         differs |= _differ(*tables).any(axis=1) if same_tasks else np.True_
     return f"epoch {common[differs][0]}" if differs.any() else None
@@ -282,16 +283,16 @@ def _differ(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def _distinguished(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
-    """The trials, with hyperparameters that differ between a method's configurations.
+    """Return trials with hyperparameters that differ between a method's configurations.
 
     A run names only the axes that vary within it: with one configuration, none at all.
     """
     axes: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for one in trials:
-        key = (one.method, one.configuration)
-        axes[key] = max(axes.get(key, {}), one.hyperparameters, key=len)
+    for trial in trials:
+        key = (trial.method, trial.configuration)
+        axes[key] = max(axes.get(key, {}), trial.hyperparameters, key=len)
     alike = Counter((method, repr(sorted(of.items()))) for (method, _), of in axes.items())
     for (method, configuration), of in axes.items():
         if alike[method, repr(sorted(of.items()))] > 1:
             axes[method, configuration] = {**of, "configuration": configuration}
-    return [replace(one, hyperparameters=axes[one.method, one.configuration]) for one in trials]
+    return [replace(t, hyperparameters=axes[t.method, t.configuration]) for t in trials]

@@ -1,4 +1,4 @@
-"""Which protocols of a run belong beside each other: a file that was edited leaves former ones."""
+"""Which protocols of a run belong beside each other: an edited file leaves former ones."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 def beside(
     protocols: Sequence[PlannedProtocol], choosing: PlannedProtocol
 ) -> tuple[PlannedProtocol, ...]:
-    """Those that a report compares where ``choosing`` chooses, in plan order.
+    """Return the protocols that a report compares where ``choosing`` chooses, in plan order.
 
     They are the ones that differ from its main protocol as was written. Beside the present main
     protocol also stands each that has a name of its own; beside a former one only what was planned
@@ -18,27 +18,27 @@ def beside(
     """
     main, *others = protocols
     if _former(choosing) and not _follows(choosing, main):
-        roots = (one for one in others if not one.written and _former(one))
-        main = next((one for one in roots if _follows(choosing, one)), choosing)
+        roots = (other for other in others if not other.written and _former(other))
+        main = next((root for root in roots if _follows(choosing, root)), choosing)
     return tuple(
-        one
-        for one in protocols
-        if one in (main, choosing)
-        or _follows(one, main)
-        or (main is protocols[0] and not _former(one))
+        protocol
+        for protocol in protocols
+        if protocol in (main, choosing)
+        or _follows(protocol, main)
+        or (main is protocols[0] and not _former(protocol))
     )
 
 
 def _former(planned: PlannedProtocol) -> bool:
-    """Whether another has taken its name."""
+    """Tell whether another has taken its name."""
     return planned.name == planned.id
 
 
 def _follows(planned: PlannedProtocol, main: PlannedProtocol) -> bool:
-    """Whether it is what was written, with all else as in ``main``."""
-    said, own, base = planned.written, planned.protocol, main.protocol
+    """Tell whether it is what was written, with all else as in ``main``."""
+    written, protocol, base = planned.written, planned.protocol, main.protocol
     return (
-        bool(said)
-        and own.episode == base.episode.model_copy(update=said.get("episode"))
-        and own.tasks == base.tasks.model_copy(update=said.get("evaluation"))
+        bool(written)
+        and protocol.episode == base.episode.model_copy(update=written.get("episode"))
+        and protocol.tasks == base.tasks.model_copy(update=written.get("evaluation"))
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Facts:
+class SourceInfo:
     """What a report needs to know of its source besides the records.
 
     Attributes:
@@ -31,7 +31,7 @@ class Facts:
         per_task: whether the accuracy of each task is known, and not only their mean.
         tasks: digest of the names of a table's tasks by measure; None for a run folder, whose
             tasks follow from ``fingerprint`` and ``measured``.
-        world: the benchmark of a table by its column ``world``; None where there is no column.
+        benchmark: of a table by its column ``benchmark``; None where there is no column.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Facts:
     cautions: tuple[str, ...] = ()
     per_task: bool = True
     tasks: Mapping[str, str] | None = None
-    world: str | None = None
+    benchmark: str | None = None
 
 
 class Source(ABC):
@@ -52,23 +52,23 @@ class Source(ABC):
 
     Attributes:
         places: the folders and files behind it.
-        facts: what a report says about it.
+        info: what a report says about it.
         checked: whether every file is compared with its checksum; see ``check``.
     """
 
     places: tuple[Path, ...]
-    facts: Facts
+    info: SourceInfo
     checked: bool = False
 
     @abstractmethod
     def protocols(self) -> tuple[PlannedProtocol, ...]:
-        """The protocols that all records may be reported under, the main one first.
+        """Return the protocols that all records may be reported under, the main one first.
 
-        None where some records are those of a table.
+        There are none where some records are those of a table.
         """
 
     def protocol(self, name: str | None = None) -> PlannedProtocol | None:
-        """The protocol of a name or an id; by default the main one, or None where there are none.
+        """Return the protocol of a name or an id; by default the main one, or None without any.
 
         Raises:
             UnknownName: there is no such protocol.
@@ -84,10 +84,10 @@ class Source(ABC):
                 f"({shown}). Leave out --protocol and --choose-by, or report the run folder "
                 "without the table."
             )
-        for one in known:
-            if (name or MAIN) in (one.name, one.id):
-                return one
-        raise UnknownName("protocol", str(name), [one.name for one in known])
+        for protocol in known:
+            if (name or MAIN) in (protocol.name, protocol.id):
+                return protocol
+        raise UnknownName("protocol", str(name), [protocol.name for protocol in known])
 
     @abstractmethod
     def histories(
@@ -97,7 +97,7 @@ class Source(ABC):
         /,
         only: Collection[str] | None = None,
     ) -> list[TrialHistory]:
-        """One history for each planned trial, in plan order, recorded or not.
+        """Return a history for each planned trial, in plan order, recorded or not.
 
         Args:
             reported: the protocol whose report tasks are shown; the main one by default.
@@ -120,7 +120,7 @@ class Source(ABC):
     def class_tuples(
         self, protocol: PlannedProtocol | None, /
     ) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
-        """Classes of the common tasks by measure and task set, int64 ``[tasks, ways]``.
+        """Return classes of the common tasks by measure and task set, int64 ``[tasks, ways]``.
 
         Raises:
             RunFolderError: they were not recorded, or tasks differ in their ways.
@@ -128,24 +128,24 @@ class Source(ABC):
 
     @abstractmethod
     def trials(self) -> "Mapping[str, TrialLedger]":
-        """What is recorded of each trial that has a folder, by trial id; snapshots too."""
+        """Return what is recorded of each trial that has a folder, by id; snapshots too."""
 
     def answers(
         self, protocol: PlannedProtocol | None
     ) -> "Callable[[str, int], Mapping[tuple[Measure, TaskSet], TaskScores]]":
-        """Reads a snapshot's results with all answers; it raises RunFolderError without them."""
+        """Return what reads a snapshot's answers; it raises RunFolderError where there are none."""
         trials = self.trials()
 
         def read(trial: str, epoch: int) -> "Mapping[tuple[Measure, TaskSet], TaskScores]":
-            found = None
+            scores = None
             if protocol is not None and trial in trials:
-                found = trials[trial].read_answers(epoch, protocol.id)
-            if found is None:
+                scores = trials[trial].read_answers(epoch, protocol.id)
+            if scores is None:
                 raise RunFolderError(
                     f"The answers of trial {trial}, epoch {epoch} are not recorded under this "
                     "protocol. Write `record: predictions` into the sweep file and run it again: "
                     "snapshots that are there are measured again, and not trained."
                 )
-            return found
+            return scores
 
         return read

@@ -18,9 +18,9 @@ from fsl_sweep.orchestrator.errors import BadData, RunFolderError
 from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
-from fsl_sweep.orchestrator.replay.lacking import Pair, caution, lacking, lacks_of, usable
-from fsl_sweep.orchestrator.replay.source import Facts, Source
-from fsl_sweep.orchestrator.replay.table_checks import by_world, checked_table
+from fsl_sweep.orchestrator.replay.lacking import ScoreKey, caution, lacking, lacks_of, usable
+from fsl_sweep.orchestrator.replay.source import Source, SourceInfo
+from fsl_sweep.orchestrator.replay.table_checks import FORMER, by_benchmark, checked_table
 from fsl_sweep.orchestrator.replay.table_trials import trials_of
 
 if TYPE_CHECKING:
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 
 @final
 class TableSource(Source):
-    """Rows of a ``.csv`` or ``.parquet`` file, as of ``tables_in``: one world's, or all.
+    """Rows of a ``.csv`` or ``.parquet`` file, as of ``tables_in``: one benchmark's, or all.
 
     Raises BadData where they do not fit.
     """
 
-    def __init__(self, path: Path, rows: "pd.DataFrame", world: str | None = None) -> None:
-        where = str(path) if world is None else f"{path}: world '{world}'"
+    def __init__(self, path: Path, rows: "pd.DataFrame", benchmark: str | None = None) -> None:
+        where = str(path) if benchmark is None else f"{path}: benchmark '{benchmark}'"
         table = checked_table(where, rows)
         self._trials, self.places = trials_of(where, table), (path,)
-        of = "" if world is None else f" ({world})"
+        of = "" if benchmark is None else f" ({benchmark})"
         lacks = lacks_of(self._trials)
-        self.facts = Facts(
+        self.info = SourceInfo(
             name=f"{path.stem}{of}",
             sweep=hashlib.sha256(path.read_bytes()).hexdigest()[:16],
             fingerprint=None,
@@ -52,11 +52,11 @@ class TableSource(Source):
             cautions=_cautions(f"{path.name}{of}", table, self._trials, lacks),
             per_task="task" in table,
             tasks=_tasks(table),
-            world=world,
+            benchmark=benchmark,
         )
 
     def protocols(self) -> tuple[PlannedProtocol, ...]:
-        """None: how a table's numbers were measured is not known."""
+        """Return none: how a table's numbers were measured is not known."""
         return ()
 
     def histories(
@@ -66,57 +66,57 @@ class TableSource(Source):
         /,
         only: Collection[str] | None = None,
     ) -> list[TrialHistory]:
-        """The trials of the table, and an empty one for each hole in a method's grid."""
-        return [one for one in self._trials if only is None or one.trial in only]
+        """Return the trials of the table, an empty one for each missing from a method's grid."""
+        return [trial for trial in self._trials if only is None or trial.trial in only]
 
     def class_tuples(
         self, _: PlannedProtocol | None, /
     ) -> dict[tuple[Measure, TaskSet], np.ndarray]:
-        """There are none in a table: raises RunFolderError."""
+        """Raise RunFolderError: there are none in a table."""
         raise RunFolderError(
             f"{self.places[0]} is a table, which holds no class tuples, so classes cannot be "
             "resampled; leave out --classes."
         )
 
     def trials(self) -> "Mapping[str, TrialLedger]":
-        """None: a table comes without snapshots."""
+        """Return none: a table comes without snapshots."""
         return {}
 
 
 def tables_in(path: Path) -> "dict[str | None, pd.DataFrame]":
-    """The rows of a file by world; under None where it has no column ``world``.
+    """Read the rows of a file by benchmark; under None where it has no column ``benchmark``.
 
     Raises:
         BadData: it cannot be read, or a column does not fit.
         RunFolderError: it is neither a ``.csv`` nor a ``.parquet`` file.
     """
-    return by_world(path, _read(path))
+    return by_benchmark(path, _read(path))
 
 
-def worlds_in(path: Path) -> list[str]:
-    """The values of the column ``world``, which alone is read; none without it, or on failure."""
+def benchmarks_in(path: Path) -> list[str]:
+    """Read the values of the column ``benchmark`` only; none without it, or on failure."""
     try:
-        found = _read(path, only="world")
+        table = _read(path, only=["benchmark", FORMER])
     except (BadData, RunFolderError):
-        return []  # told where the whole table is read
-    return found["world"].unique().tolist() if "world" in found else []
+        return []  # reading all of the table raises it again
+    return [name for column in table for name in table[column].unique()]
 
 
-def _read(path: Path, only: str | None = None) -> "pd.DataFrame":
-    """The table as text, missing cells empty; but accuracies that are numbers stay numbers."""
+def _read(path: Path, only: list[str] | None = None) -> "pd.DataFrame":
+    """Read a table as text, missing cells empty; but accuracies that are numbers stay numbers."""
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         if path.suffix.lower() == ".csv":
-            columns = None if only is None else lambda name: name == only
+            columns = None if only is None else lambda name: name in only
             read = pd.read_csv(
                 path, dtype=str, keep_default_na=False, encoding="utf-8-sig", usecols=columns
             )
             return read.fillna("")  # the cells that a short row lacks
         if path.suffix.lower() in (".parquet", ".pq"):
-            table = pq.ParquetFile(path).read(only and [only], use_threads=False)
+            table = pq.ParquetFile(path).read(only, use_threads=False)
             # pandas writes the index of a frame as one more column.
             names = [n for n in table.column_names if not n.startswith("__index_level_")]
             if repeated := [name for name in names if names.count(name) > 1]:
@@ -134,7 +134,7 @@ def _read(path: Path, only: str | None = None) -> "pd.DataFrame":
 
 
 def _cells(name: str, column: "pa.ChunkedArray") -> np.ndarray:
-    """A column of a Parquet file as pandas writes it into a CSV: text, nothing for null or NaN.
+    """Return a column of a Parquet file as pandas writes it into a CSV: text, "" for null or NaN.
 
     Accuracies that are numbers stay numbers, exact and quick to read.
     """
@@ -153,18 +153,19 @@ def _cells(name: str, column: "pa.ChunkedArray") -> np.ndarray:
     return text
 
 
-def _selectors(trials: list[TrialHistory], lacks: frozenset[Pair]) -> Selectors:
-    """The usual strategies, those that the table has the measures for."""
+def _selectors(trials: list[TrialHistory], lacks: frozenset[ScoreKey]) -> Selectors:
+    """Return the usual strategies, those that the table has the measures for."""
     usual = Selectors()
-    recorded = [one for one in trials if len(one.epochs)]
-    folds = [one for one in recorded if one.fold is not None]
-    with_loss = all("train_loss" in one.curves for one in recorded if one.fold is None)
+    recorded = [trial for trial in trials if len(trial.epochs)]
+    folds = [trial for trial in recorded if trial.fold is not None]
+    with_loss = all("train_loss" in trial.curves for trial in recorded if trial.fold is None)
     # Selecting a snapshot in each fold takes every measure there; at the full trial's, only val.
     needed = {(measure, "selection") for measure in MEASURES} - lacks
-    own = all(
-        not needed & lacking(one) and (not with_loss or "train_loss" in one.curves) for one in folds
+    in_each_fold = all(
+        not needed & lacking(fold) and (not with_loss or "train_loss" in fold.curves)
+        for fold in folds
     )
-    cross_validated = ["cv" if own else "cv(aligned)"] if folds else []
+    cross_validated = ["cv" if in_each_fold else "cv(aligned)"] if folds else []
     return Selectors(
         snapshot=[
             name
@@ -176,43 +177,43 @@ def _selectors(trials: list[TrialHistory], lacks: frozenset[Pair]) -> Selectors:
 
 
 def _tasks(table: "pd.DataFrame") -> dict[str, str] | None:
-    """What two tables must have in common for their tasks to be the same, by measure."""
+    """Return a digest of the names of tasks by measure: tables of the same tasks have the same."""
     if "task" not in table:
         return None
     columns = [column for column in ("set", "task") if column in table]
     rows = table[(table["fold"] < 0) & (table["measure"] != "train_loss")]
     return {
         str(measure): hashlib.sha256(
-            repr(sorted(own.drop_duplicates().itertuples(index=False, name=None))).encode()
+            repr(sorted(names.drop_duplicates().itertuples(index=False, name=None))).encode()
         ).hexdigest()[:16]
-        for measure, own in rows.groupby("measure")[columns]
+        for measure, names in rows.groupby("measure")[columns]
     }
 
 
 def _cautions(
-    name: str, table: "pd.DataFrame", trials: list[TrialHistory], lacks: frozenset[Pair]
+    name: str, table: "pd.DataFrame", trials: list[TrialHistory], lacks: frozenset[ScoreKey]
 ) -> tuple[str, ...]:
-    found = [
+    cautions = [
         f"{name} is a table: whether its trials ran to their end, and whether there were others, "
         "is not known.",
         *caution(name, lacks),
     ]
     if "set" not in table:
-        found.append(
+        cautions.append(
             f"{name} does not tell selection from report tasks: selection and reporting share "
             "tasks, and a maximum over snapshots reads too high on the tasks it was maximised on."
         )
     if "task" not in table:
-        found.append(
+        cautions.append(
             f"{name} has no per-task rows: there are no intervals over tasks, no paired "
             "comparisons and no resampling."
         )
     ran: dict[str, set[tuple[int, ...]]] = {}
-    for one in (trial for trial in trials if len(trial.epochs)):
-        ran.setdefault(one.method, set()).add(tuple(one.epochs.tolist()))
+    for trial in (trial for trial in trials if len(trial.epochs)):
+        ran.setdefault(trial.method, set()).add(tuple(trial.epochs.tolist()))
     if differing := [method for method, epochs in ran.items() if len(epochs) > 1]:
-        found.append(
+        cautions.append(
             f"{name}: trials of {', '.join(differing)} have different epochs, as with early "
             "stopping: `last` is the last one of each. Check that none was cut short."
         )
-    return tuple(found)
+    return tuple(cautions)

@@ -15,44 +15,47 @@ if TYPE_CHECKING:
     import pandas as pd
 
 REQUIRED = ("method", "configuration", "seed", "epoch", "measure", "accuracy")
-KNOWN = (*REQUIRED, "fold", "task", "set", "world")
+KNOWN = (*REQUIRED, "fold", "task", "set", "benchmark")
+FORMER = "world"
+"""What the column ``benchmark`` was called; it is still read."""
 KEY = ("method", "configuration", "seed", "fold", "epoch", "measure", "set", "task")
 
 
-def by_world(path: Path, given: "pd.DataFrame") -> dict[str | None, "pd.DataFrame"]:
-    """The rows of each value of the column ``world``; all under None where there is no column.
+def by_benchmark(path: Path, table: "pd.DataFrame") -> dict[str | None, "pd.DataFrame"]:
+    """Split rows by the column ``benchmark``; all are under None where there is no column.
 
     Rows are labelled by their numbers in the file.
 
     Raises:
-        BadData: a column does not fit, there are no rows, or one has no world.
+        BadData: a column does not fit, there are no rows, or one has no benchmark.
     """
-    _check_columns(path, list(given.columns))
-    if len(given) == 0:
+    _check_columns(path, list(table.columns))
+    if len(table) == 0:
         raise BadData(f"{path} holds no rows.")
     # A CSV's header is its first row, as in a spreadsheet.
     first = 2 if path.suffix.lower() == ".csv" else 1
-    given = given.set_axis(range(first, first + len(given)))
-    if "world" not in given:
-        return {None: given}
-    _Rows(str(path), given).names("world")
-    worlds = given.groupby("world", sort=False)
-    return {str(world): rows.drop(columns="world") for world, rows in worlds}
+    table = table.set_axis(range(first, first + len(table)))
+    table = table.rename(columns={FORMER: "benchmark"})
+    if "benchmark" not in table:
+        return {None: table}
+    _Rows(str(path), table).names("benchmark")
+    parts = table.groupby("benchmark", sort=False)
+    return {str(benchmark): rows.drop(columns="benchmark") for benchmark, rows in parts}
 
 
-def checked_table(where: str, given: "pd.DataFrame") -> "pd.DataFrame":
-    """The table with whole numbers as int64, ``fold`` -1 for none, and ``accuracy`` float64.
+def checked_table(where: str, table: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the table with whole numbers as int64, ``fold`` -1 for none, accuracies as float64.
 
     ``task`` and ``set`` are there only where they are filled.
 
     Args:
         where: the beginning of each message.
-        given: rows as of ``by_world``.
+        table: rows as of ``by_benchmark``.
 
     Raises:
         BadData: a row does not fit; the message says which and why.
     """
-    rows = _Rows(where, given.copy())
+    rows = _Rows(where, table.copy())
     for column in ("method", "configuration", "measure"):
         rows.names(column)
     rows.whole_numbers("seed")
@@ -76,8 +79,12 @@ def _check_columns(path: Path, columns: list[str]) -> None:
             "leave it out (`index=False`)."
         )
     for column in columns:
-        if column not in KNOWN:
+        if column not in (*KNOWN, FORMER):
             raise BadData(f"{path}: unknown column '{column}'; {did_you_mean(column, KNOWN)}")
+    if "benchmark" in columns and FORMER in columns:
+        raise BadData(
+            f"{path}: columns 'benchmark' and '{FORMER}' mean the same; leave '{FORMER}' out."
+        )
     for column in REQUIRED:
         if column not in columns:
             raise BadData(
@@ -93,7 +100,7 @@ class _Rows:
         self.where, self.table = where, table
 
     def refuse(self, bad: Any, column: str, why: str | Callable[[Any], str]) -> None:
-        """Raise for the first of the ``bad`` rows; ``why`` says what is wrong with its value."""
+        """Raise BadData for the first ``bad`` row; ``why`` says what is wrong with its value."""
         if len(at := np.flatnonzero(bad)):
             value = self.table[column].iloc[at[0]]
             shown = f" '{one_line(str(value))}'" if value != "" else ""
@@ -103,26 +110,27 @@ class _Rows:
             raise BadData(f"{self.where}: row {row}: {column}{shown} {problem}{end}")
 
     def names(self, column: str) -> None:
-        """Texts that are not empty and differ in more than spaces at their ends."""
+        """Allow texts that are not empty and differ in more than spaces at their ends."""
         texts = self.table[column]
         self.refuse(texts == "", column, "is empty")
         self.no_control_characters(column)
         self.refuse(texts != texts.str.strip(), column, "begins or ends with a space")
 
     def no_control_characters(self, column: str) -> None:
-        """No text that would control a terminal, or break a line of a report."""
+        """Allow no text that would control a terminal, or break a line of a report."""
         held = {text: unfit(text) for text in self.table[column].unique()}
         bad = [held[text] is not None for text in self.table[column]]
         self.refuse(bad, column, lambda text: f"holds the control character {held[text]}")
 
     def one_of(self, column: str, known: tuple[str, ...]) -> None:
-        """Only these values."""
+        """Allow only these values."""
         bad = ~self.table[column].isin(known)
-        advice = lambda value: did_you_mean(value, known, [TEST_MEASURE])  # noqa: E731
+        names = [name for name in known if name]
+        advice = lambda value: did_you_mean(value, names, [TEST_MEASURE])  # noqa: E731
         self.refuse(bad, column, lambda value: f"is not known; {advice(value)}")
 
     def whole_numbers(self, column: str, empty: str = "") -> None:
-        """int64, with ``empty`` in place of empty cells."""
+        """Make a column int64, with ``empty`` in place of empty cells."""
         if column not in self.table:
             self.table[column] = int(empty)
             return
@@ -133,7 +141,7 @@ class _Rows:
         self.table[column] = texts.str.partition(".")[0].astype(np.int64)
 
     def accuracies(self) -> None:
-        """float64; in [0, 1] but for training loss."""
+        """Make accuracies float64, and allow only those in [0, 1] but for training loss."""
         import pandas as pd
 
         values = pd.to_numeric(self.table["accuracy"], errors="coerce").to_numpy(np.float64)
@@ -148,7 +156,7 @@ class _Rows:
         self.table["accuracy"] = values
 
     def tasks_and_sets(self) -> None:
-        """Both columns are filled in every row of an accuracy, or in none."""
+        """Allow both columns to be filled in every row of an accuracy, or in none."""
         loss = (self.table["measure"] == "train_loss").to_numpy()
         for column in ("task", "set"):
             if column not in self.table:
@@ -169,7 +177,7 @@ class _Rows:
             self.one_of("set", ("", *TASK_SETS))
 
     def no_repeats(self) -> None:
-        """No two rows of the same number."""
+        """Allow no two rows of the same number."""
         key = [column for column in KEY if column in self.table]
         repeats = np.flatnonzero(self.table.duplicated(key))
         if len(repeats):

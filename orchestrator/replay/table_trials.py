@@ -22,14 +22,14 @@ from fsl_sweep.orchestrator.records.measures import (
 if TYPE_CHECKING:
     import pandas as pd
 
-Pairs = Collection[tuple[str, str]]
+ScoreKeys = Collection[tuple[str, str]]
 """Measures and task sets."""
-Tasks = dict[tuple[int, str, str], tuple[list[str], str]]
+TaskNames = dict[tuple[int, str, str], tuple[list[str], str]]
 """Common tasks by (fold, measure, set), with the first trial that has them."""
 
 
 def trials_of(where: str, table: "pd.DataFrame") -> list[TrialHistory]:
-    """The trials of a checked table, with an empty one for each hole in a method's grid.
+    """Make the trials of a checked table, an empty one for each missing from a method's grid.
 
     What no full trial holds, such as ``base``, is NaN. ``where`` begins each message.
 
@@ -37,7 +37,7 @@ def trials_of(where: str, table: "pd.DataFrame") -> list[TrialHistory]:
         BadData: a measure, an epoch or a task is missing from a trial.
     """
     counts = table.groupby("method")["configuration"].nunique().to_dict()
-    held, common = _held(table), Tasks()
+    held, common = _held(table), TaskNames()
     trials: list[TrialHistory] = []
     for key, rows in table.groupby(["method", "configuration", "seed", "fold"], sort=False):
         trial = _Trial(where, cast("tuple[object, ...]", key), rows)
@@ -47,11 +47,11 @@ def trials_of(where: str, table: "pd.DataFrame") -> list[TrialHistory]:
 
 
 def _held(table: "pd.DataFrame") -> set[tuple[str, str]]:
-    """The measures and task sets that full trials have rows of: each needs all of them."""
+    """Return measures and task sets that full trials have rows of: each trial needs all of them."""
     full = table[table["fold"] < 0]
     if "set" in table:
         return set(full[["measure", "set"]].itertuples(index=False, name=None))
-    return {(measure, one) for measure in full["measure"].unique() for one in TASK_SETS}
+    return {(measure, s) for measure in full["measure"].unique() for s in TASK_SETS}
 
 
 @final
@@ -67,8 +67,8 @@ class _Trial:
     def __str__(self) -> str:
         return _named(self.method, self.configuration, self.seed, self.fold)
 
-    def history(self, several: bool, held: Pairs, common: Tasks) -> TrialHistory:
-        """The trial; ``several`` says whether its method has other configurations."""
+    def history(self, several: bool, held: ScoreKeys, common: TaskNames) -> TrialHistory:
+        """Make the trial; ``several`` says whether its method has other configurations."""
         fold = None if self.fold < 0 else self.fold
         loss = self._rows("train_loss")
         curves = {"train_loss": self._matrix(loss, "train_loss", [""])[:, 0]} if len(loss) else {}
@@ -86,11 +86,11 @@ class _Trial:
         )
 
     def _scores(
-        self, measure: Measure, task_set: TaskSet, held: Pairs, common: Tasks
+        self, measure: Measure, task_set: TaskSet, held: ScoreKeys, common: TaskNames
     ) -> ScoreTable:
-        rows, pair = self._rows(measure, task_set), (measure, task_set)
+        rows, key = self._rows(measure, task_set), (measure, task_set)
         # A fold's trial needs only its accuracy on the fold's classes.
-        needed = pair == ("val", "selection") or (self.fold < 0 and pair in held)
+        needed = key == ("val", "selection") or (self.fold < 0 and key in held)
         if not len(rows) and not needed:
             return ScoreTable.from_means(np.full(len(self.epochs), np.nan))
         where = f"{measure}, {task_set} tasks" if "set" in self.rows else measure
@@ -113,44 +113,44 @@ class _Trial:
         return self.rows[wanted]
 
     def _matrix(self, rows: "pd.DataFrame", where: str, tasks: Sequence[str]) -> np.ndarray:
-        """Values ``[E, T]`` of rows that must hold every epoch and task."""
-        found = np.full((len(self.epochs), len(tasks)), np.nan)
+        """Return values ``[E, T]`` of rows that must hold every epoch and task."""
+        values = np.full((len(self.epochs), len(tasks)), np.nan)
         column = {task: number for number, task in enumerate(tasks)}
         at = np.searchsorted(self.epochs, rows["epoch"].to_numpy())
         of = rows["task"].map(column).to_numpy() if len(tasks) > 1 else 0
-        found[at, of] = rows["accuracy"].to_numpy()
-        if np.isnan(found).any():
-            epoch, task = np.argwhere(np.isnan(found))[0]
+        values[at, of] = rows["accuracy"].to_numpy()
+        if np.isnan(values).any():
+            epoch, task = np.argwhere(np.isnan(values))[0]
             of_task = f" of task {tasks[task]}" if len(tasks) > 1 else ""
             raise BadData(
                 f"{self.where}: {self} has no {where}{of_task} at epoch {self.epochs[epoch]}, but "
                 "other rows of that epoch. Each epoch of a trial needs every measure of the table."
             )
-        return found
+        return values
 
 
 def filled(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
-    """Trials in plan order, with an empty one for each hole of a method's grid.
+    """Return trials in plan order, with an empty one for each missing from a method's grid.
 
     A method's grid is each of its configurations with each of its seeds: a seed that lacks a
     configuration would choose among fewer candidates than the others, and must not be averaged
     with them. Class folds need no filling: those missing are named where they are averaged.
     """
     methods = dict.fromkeys(trial.method for trial in trials)
-    return [one for name in methods for one in _grid([t for t in trials if t.method == name])]
+    return [trial for name in methods for trial in _grid([t for t in trials if t.method == name])]
 
 
 def _grid(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
-    """One method's trials: configurations as they came, seeds ascending, folds last."""
-    found: dict[tuple[str, int], list[TrialHistory]] = {}
-    for one in trials:
-        found.setdefault((one.configuration, one.seed), []).append(one)
+    """Return one method's trials: configurations as they came, seeds ascending, folds last."""
+    cells: dict[tuple[str, int], list[TrialHistory]] = {}
+    for trial in trials:
+        cells.setdefault((trial.configuration, trial.seed), []).append(trial)
     grid: list[TrialHistory] = []
-    for configuration, example in {one.configuration: one for one in trials}.items():
-        for seed in sorted({one.seed for one in trials}):
-            here = found.get((configuration, seed), [])
-            if all(one.fold is not None for one in here):
-                hole = replace(
+    for configuration, example in {trial.configuration: trial for trial in trials}.items():
+        for seed in sorted({trial.seed for trial in trials}):
+            cell = cells.get((configuration, seed), [])
+            if all(trial.fold is not None for trial in cell):
+                missing = replace(
                     example,
                     trial=_trial_id(example.method, configuration, seed, None),
                     seed=seed,
@@ -161,30 +161,31 @@ def _grid(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
                     end=None,
                     damaged=(),
                 )
-                grid.append(hole)
-            grid += sorted(here, key=lambda one: -1 if one.fold is None else one.fold)
+                grid.append(missing)
+            grid += sorted(cell, key=lambda trial: -1 if trial.fold is None else trial.fold)
     return grid
 
 
 def _trial_id(method: str, configuration: str, seed: int, fold: int | None) -> str:
-    """The id of a trial that has no specification, 16 hexadecimal digits."""
+    """Return the id of a trial that has no specification, 16 hexadecimal digits."""
     text = json.dumps([method, configuration, seed, fold])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _check_seeds(where: str, trials: Sequence[TrialHistory]) -> None:
-    """The seeds and folds of one configuration have the same epochs until one of them ends."""
+    """Check that a configuration's seeds and folds have the same epochs until one of them ends."""
     longest: dict[tuple[str, str], TrialHistory] = {}
-    for one in sorted(trials, key=lambda one: -one.epochs[-1]):
-        other, end = longest.setdefault((one.method, one.configuration), one), one.epochs[-1]
-        odd = np.setxor1d(one.epochs[:-1], other.epochs[other.epochs < end])
-        names = [_named(t.method, t.configuration, t.seed, t.fold) for t in (one, other)]
+    for trial in sorted(trials, key=lambda trial: -trial.epochs[-1]):
+        other = longest.setdefault((trial.method, trial.configuration), trial)
+        odd = np.setxor1d(trial.epochs[:-1], other.epochs[other.epochs < trial.epochs[-1]])
+        names = [_named(t.method, t.configuration, t.seed, t.fold) for t in (trial, other)]
         if len(odd):
             raise BadData(
                 f"{where}: {names[0]} and {names[1]} have different epochs: epoch {odd[0]} is in "
                 "only one of them, and both went on after it. Add its rows, or remove one trial."
             )
-        if one.fold is None and ("train_loss" in one.curves) != ("train_loss" in trials[0].curves):
+        with_loss = ["train_loss" in t.curves for t in (trial, trials[0])]
+        if trial.fold is None and with_loss[0] != with_loss[1]:
             raise BadData(
                 f"{where}: some trials have rows of train_loss and others, such as {names[0]} or "
                 "the first one, have none. Give it for all of them, or for none."
@@ -197,5 +198,5 @@ def _named(method: str, configuration: str, seed: int, fold: int | None) -> str:
 
 
 def _ordered(tasks: list[str]) -> list[str]:
-    """Tasks by number where all are numbers, else by name."""
+    """Sort tasks by number where all are numbers, else by name."""
     return sorted(tasks, key=int if all(t.isdecimal() for t in tasks) else None)  # type: ignore[arg-type]

@@ -5,22 +5,7 @@ from collections.abc import Sequence
 
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.report.content import RunInfo
-
-MOST_RESAMPLES = 10**6
-"""The most resamples of a report: more would change no digit that is shown."""
-
-
-def checked_resamples(asked: int | None, per_task: bool) -> int | None:
-    """How many resamples to make; None leaves it to the report. Raises ConfigError."""
-    problem = None
-    if asked and not 2 <= asked <= MOST_RESAMPLES:
-        problem = f"give 0 for none, or 2 to {MOST_RESAMPLES:,}"
-    elif asked and not per_task:
-        problem = "there are no per-task rows to resample"
-    if problem is not None:
-        raise ConfigError("", "--bootstrap", f"{asked} resamples cannot be made: {problem}")
-    return asked if per_task else 0
+from fsl_sweep.orchestrator.selection.question import Question
 
 
 def check_ensembles(sizes: Sequence[int], histories: Sequence[TrialHistory]) -> None:
@@ -38,9 +23,9 @@ def check_ensembles(sizes: Sequence[int], histories: Sequence[TrialHistory]) -> 
             raise ConfigError("", "--ensemble", problem)
 
 
-def check_classes(info: RunInfo) -> None:
+def check_classes(question: Question) -> None:
     """Raise RunFolderError where tasks do not draw their classes alike."""
-    for planned in filter(None, (info.protocol, info.chosen_by)):
+    for planned in filter(None, (question.protocol, question.chosen_by)):
         if planned.protocol.mixture not in (None, 0, 1):
             raise RunFolderError(
                 f"The classes of '{planned.name}' cannot be resampled: a mixture draws base and "

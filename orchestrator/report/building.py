@@ -7,38 +7,29 @@ from functools import partial
 import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.report.completeness import completeness_of, whole_replicates
 from fsl_sweep.orchestrator.report.content import Cost, RunInfo
 from fsl_sweep.orchestrator.report.curves import curves_of
 from fsl_sweep.orchestrator.report.over_protocols import Reader, UnderProtocol, over_protocols
 from fsl_sweep.orchestrator.report.report import Report
 from fsl_sweep.orchestrator.report.tradeoff import tradeoffs_of
 from fsl_sweep.orchestrator.selection.budget_curve import BudgetPoint, regret_by_budget
-from fsl_sweep.orchestrator.selection.choices import Chosen
 from fsl_sweep.orchestrator.selection.comparing.comparison import rank_methods
-from fsl_sweep.orchestrator.selection.comparing.needs import Needs, plan_next
 from fsl_sweep.orchestrator.selection.comparing.overtuning import overtuning_of
+from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis, plan_next
 from fsl_sweep.orchestrator.selection.comparing.stability import stability_of
 from fsl_sweep.orchestrator.selection.comparing.strategies import compare_strategies
 from fsl_sweep.orchestrator.selection.ensembles import Answers, ensembles_of
-from fsl_sweep.orchestrator.selection.lead import lead_strategy, narrowed
-from fsl_sweep.orchestrator.selection.methods import Summary, rank_correlations, summarise
-from fsl_sweep.orchestrator.selection.resample import (
-    QUICKLY_RESAMPLED,
-    ClassLists,
-    ResampledCell,
-    resample,
-    resamples_for,
-)
-from fsl_sweep.orchestrator.selection.results import Strategy, identical
-from fsl_sweep.orchestrator.selection.select import LeftOut, Selected, select, why_unusable
+from fsl_sweep.orchestrator.selection.evidence import Evidence
+from fsl_sweep.orchestrator.selection.methods import Summary, rank_correlations
+from fsl_sweep.orchestrator.selection.resample import ClassLists
+from fsl_sweep.orchestrator.selection.results import identical
+from fsl_sweep.orchestrator.selection.select import LeftOut, Selected, why_unusable
 from fsl_sweep.orchestrator.selectors import (
     HYPERPARAMETER_SELECTORS,
     SNAPSHOT_SELECTORS,
     hyperparameter_selector,
 )
 from fsl_sweep.orchestrator.selectors.budgeted_oracle import allocations_of
-from fsl_sweep.orchestrator.selectors.mixture import base_weight
 from fsl_sweep.orchestrator.selectors.names import parse
 
 
@@ -55,7 +46,7 @@ def build(
     ensembles: Sequence[int] = (),
     answers: Answers | None = None,
 ) -> Report:
-    """The report of a run.
+    """Build the report of a run.
 
     Args:
         info: the run, with the selectors to compare.
@@ -76,39 +67,35 @@ def build(
         SealedMeasurement: a selector read what it did not declare.
         ValueError: there are too few resamples, or class tuples cannot be resampled.
     """
-    whole = whole_replicates(histories)
-    chosen = Chosen(whole)
-    selected = select(chosen, info.snapshot, info.hyperparameter, base_weight(info.metric))
-    # Methods without a whole seed too: a report says that they are missing.
-    selected = replace(selected, methods=tuple(dict.fromkeys(one.method for one in histories)))
-    summaries, lead = summarise(selected), lead_strategy(selected)
-    shown, total = curves_of(chosen, info.snapshot, curves)
-    resampled = _resampled(info, whole, selected, lead, bootstrap, classes)
+    question = replace(info.question, last=last, rope=rope, resamples=bootstrap)
+    evidence = Evidence(question, histories, classes=classes)
+    chosen, selected, summaries = evidence.chosen, evidence.selected, evidence.summaries
+    shown, total = curves_of(chosen, question.snapshot, curves)
     return Report(
         info=info,
-        completeness=completeness_of(histories, len(selected.unmeasured) if info.protocol else 0),
-        lead=lead,
+        completeness=evidence.completeness,
+        lead=evidence.lead,
         selected=selected,
         summaries=summaries,
         rankings=rank_methods(summaries),
-        needs=_needs(info, whole, selected, lead, resampled),
-        ranked=partial(rank_correlations, whole, last),
+        needs=_needs(evidence),
+        ranked=partial(rank_correlations, evidence.complete, last),
         curves=shown,
         curves_total=total,
         cost=_cost(histories),
         selectors=_provenance(info),
-        over_methods=compare_strategies(whole, selected, summaries),
+        over_methods=compare_strategies(evidence.complete, selected, summaries),
         overtuning=overtuning_of(chosen, selected),
         seedless=_methods(histories, lambda trial: trial.seedless) - _differing(summaries),
-        lossless=_methods(whole, _without_loss),
+        lossless=_methods(evidence.complete, _without_loss),
         torn=_torn(histories),
-        resampled=resampled,
-        stability=stability_of(summaries, resampled),
-        budget_curve=_budget_curve(info, whole, selected),
-        traded=partial(tradeoffs_of, chosen, info.snapshot),
+        resampled=evidence.resampled,
+        stability=stability_of(summaries, evidence.resampled),
+        budget_curve=_budget_curve(evidence),
+        traded=partial(tradeoffs_of, chosen, question.snapshot),
         over_protocols=_over_protocols(info, selected, summaries, measured),
-        partly=None if _all_measured(whole) else info.protocol,
-        ensembles=ensembles_of(whole, ensembles, answers) if answers else (),
+        partly=None if _all_measured(evidence.complete) else info.protocol,
+        ensembles=ensembles_of(evidence.complete, ensembles, answers) if answers else (),
         rope=rope,
     )
 
@@ -133,43 +120,19 @@ def _without_loss(trial: TrialHistory) -> bool:
 
 def _torn(histories: Sequence[TrialHistory]) -> tuple[LeftOut, ...]:
     return tuple(
-        LeftOut(one.method, one.seed, reason, one.trial, one.hyperparameters)
-        for one in histories
-        if one.fold is None and (reason := why_unusable(one)) is not None
+        LeftOut.of(trial, reason)
+        for trial in histories
+        if trial.fold is None and (reason := why_unusable(trial)) is not None
     )
 
 
-def _resampled(
-    info: RunInfo,
-    histories: Sequence[TrialHistory],
-    selected: Selected,
-    lead: Strategy | None,
-    asked: int | None,
-    classes: ClassLists | None,
-) -> tuple[ResampledCell, ...]:
-    """Every cell; of a large run, unless it was asked for, only those of the leading strategy."""
-    if asked == 0 or lead is None:
+def _needs(evidence: Evidence) -> tuple[PowerAnalysis, ...]:
+    if evidence.lead is None or not evidence.resampled:
         return ()
-    snapshots = sum(len(trial.epochs) for trial in histories)
-    large = asked is None and snapshots > QUICKLY_RESAMPLED
-    wanted = narrowed(selected, lead) if large else selected
-    count = asked or resamples_for(snapshots)
-    return resample(histories, wanted, resamples=count, classes=classes, apart=info.apart)
-
-
-def _needs(
-    info: RunInfo,
-    histories: Sequence[TrialHistory],
-    selected: Selected,
-    lead: Strategy | None,
-    resampled: tuple[ResampledCell, ...],
-) -> tuple[Needs, ...]:
-    if lead is None or not resampled:
-        return ()
-    own = narrowed(selected, lead)
-    found = plan_next(histories, own, resampled=resampled, timed=info.timed)
-    again = {cell.method for cell in resampled if cell.strategy == lead}
-    return tuple(one for one in found if min(one.now.seeds) > 1 and {one.a, one.b} <= again)
+    timed = evidence.question.timed
+    analyses = plan_next(evidence.complete, evidence.led, resampled=evidence.resampled, timed=timed)
+    again = {cell.method for cell in evidence.resampled if cell.strategy == evidence.lead}
+    return tuple(p for p in analyses if p.now.effect.n > 1 and {p.a, p.b} <= again)
 
 
 def _all_measured(histories: Sequence[TrialHistory]) -> bool:
@@ -188,12 +151,13 @@ def _over_protocols(
     return over_protocols([*info.protocols, *more], known, selected, read)
 
 
-def _budget_curve(
-    info: RunInfo, histories: Sequence[TrialHistory], selected: Selected
-) -> tuple[BudgetPoint, ...]:
-    """The curve of each allocation that a strategy uses."""
-    used = allocations_of(map(hyperparameter_selector, info.hyperparameter))
-    return regret_by_budget(histories, selected, info.snapshot, used) if used else ()
+def _budget_curve(evidence: Evidence) -> tuple[BudgetPoint, ...]:
+    """Return the curve of each allocation that a strategy uses."""
+    question = evidence.question
+    used = allocations_of(map(hyperparameter_selector, question.hyperparameter))
+    if not used:
+        return ()
+    return regret_by_budget(evidence.complete, evidence.selected, question.snapshot, used)
 
 
 def _cost(histories: Sequence[TrialHistory]) -> Cost | None:

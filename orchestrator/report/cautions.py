@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.completeness import Completeness, Stopped
 from fsl_sweep.orchestrator.report.content import BenchmarksContent, Content, RunContent
 from fsl_sweep.orchestrator.report.wording import some
 from fsl_sweep.orchestrator.selection.comparing.comparison import conflicting
+from fsl_sweep.orchestrator.selection.completeness import Completeness, Stopped
 from fsl_sweep.orchestrator.selectors.snapshot import TrainLoss
 from fsl_sweep.orchestrator.statistics import Interval
 from fsl_sweep.orchestrator.text.printed import counted

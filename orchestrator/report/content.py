@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from fsl_sweep.orchestrator.records.measures import Measure
-from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
-from fsl_sweep.orchestrator.report.completeness import Completeness
+from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.curves import Curve
 from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
 from fsl_sweep.orchestrator.report.tradeoff import TradeOff
@@ -22,17 +20,18 @@ from fsl_sweep.orchestrator.selection.comparing.comparison import (
     compare_methods,
     conflicting,
 )
-from fsl_sweep.orchestrator.selection.comparing.needs import Needs
+from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import OverBenchmarks
 from fsl_sweep.orchestrator.selection.comparing.over_seeds import (
-    MethodDifference,
     compare_over_seeds,
 )
-from fsl_sweep.orchestrator.selection.comparing.over_worlds import OverWorlds
 from fsl_sweep.orchestrator.selection.comparing.overtuning import Overtuning
+from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis
 from fsl_sweep.orchestrator.selection.comparing.stability import Stability
 from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyComparison
+from fsl_sweep.orchestrator.selection.completeness import Completeness
 from fsl_sweep.orchestrator.selection.ensembles import Ensemble
 from fsl_sweep.orchestrator.selection.methods import Summary, TrialRankCorrelation
+from fsl_sweep.orchestrator.selection.question import Question
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
 from fsl_sweep.orchestrator.selection.results import Selection, Strategy
 from fsl_sweep.orchestrator.selection.select import LeftOut, Selected
@@ -75,16 +74,16 @@ class RunInfo:
     as_planned: bool = True
 
     @property
-    def apart(self) -> tuple[Measure, ...]:
-        """Return the measures whose selection and report tasks are of different classes."""
-        protocols = (self.protocol, self.chosen_by)
-        novel, other = (planned and planned.protocol.novel for planned in protocols)
-        return ("novel",) if novel != other else ()
-
-    @property
-    def timed(self) -> bool:
-        """Return whether the recorded seconds of measuring are of the report's tasks."""
-        return self.protocol is None or self.protocol.name == MAIN
+    def question(self) -> Question:
+        """Return what is asked of the run."""
+        return Question(
+            self.snapshot,
+            self.hyperparameter,
+            self.metric,
+            self.protocol,
+            self.chosen_by,
+            self.as_planned,
+        )
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ class Answer:
     best: str | None = None
     decided: bool = False
     strategy: Strategy | None = None
-    needs: tuple[Needs, ...] = ()
+    needs: tuple[PowerAnalysis, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,7 +161,7 @@ class RunContent:
     selected: Selected
     summaries: tuple[Summary, ...]
     rankings: tuple[Ranking, ...]
-    needs: tuple[Needs, ...]
+    needs: tuple[PowerAnalysis, ...]
     ranked: Callable[[], tuple[TrialRankCorrelation, ...]]
     curves: tuple[Curve, ...]
     curves_total: int
@@ -188,7 +187,7 @@ class RunContent:
         return compare_methods(self.summaries, self.rope)
 
     @cached_property
-    def differences(self) -> tuple[MethodDifference, ...]:
+    def differences(self) -> tuple[MethodComparison, ...]:
         """Return pairs of methods over seeds, by strategy: claims about methods."""
         return tuple(pair for strategy in self._cells for pair in self.differences_under(strategy))
 
@@ -196,7 +195,7 @@ class RunContent:
         """Return the cells of the table of one strategy, in plan order."""
         return self._cells.get(strategy, ())
 
-    def differences_under(self, strategy: Strategy) -> tuple[MethodDifference, ...]:
+    def differences_under(self, strategy: Strategy) -> tuple[MethodComparison, ...]:
         """Return those of one strategy, whose tasks are read now."""
         if strategy not in self._differences:
             cells = self._cells[strategy]
@@ -210,7 +209,7 @@ class RunContent:
         return by_strategy(self.summaries)
 
     @cached_property
-    def _differences(self) -> dict[Strategy, tuple[MethodDifference, ...]]:
+    def _differences(self) -> dict[Strategy, tuple[MethodComparison, ...]]:
         return {}
 
     @cached_property
@@ -302,7 +301,7 @@ class BenchmarksContent:
     name: str
     reports: Mapping[str, RunContent]
     lead: Strategy | None
-    over: OverWorlds | None
+    over: OverBenchmarks | None
 
     @property
     def complete(self) -> bool:
@@ -311,7 +310,7 @@ class BenchmarksContent:
 
     @property
     def absent(self) -> Mapping[str, Sequence[str]]:
-        """Return the methods that benchmarks lack, as of ``OverWorlds``."""
+        """Return the methods that benchmarks lack, as of ``OverBenchmarks``."""
         return {} if self.over is None else self.over.absent
 
     @property

@@ -67,7 +67,7 @@ def row_of(selection: "Selection", protocol: PlannedProtocol | None) -> dict[str
         "hyperparameter_selector": selection.strategy.hyperparameter,
         "oracle": selection.strategy.oracle,
         "trial": selection.trial,
-        "configuration": selection.configuration,
+        "configuration": selection.snapshot.configuration,
         **selection.hyperparameters,
         "epoch": selection.epoch,
         "protocol": _name(protocol),

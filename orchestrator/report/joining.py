@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.report.completeness import whole_replicates
 from fsl_sweep.orchestrator.report.report import BenchmarksReport, Report
-from fsl_sweep.orchestrator.selection.comparing.over_worlds import World, compare_over_worlds
-from fsl_sweep.orchestrator.selection.lead import USUAL
+from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import (
+    BenchmarkEvidence,
+    compare_over_benchmarks,
+)
+from fsl_sweep.orchestrator.selection.completeness import complete_replicates
+from fsl_sweep.orchestrator.selection.evidence import USUAL
 
 
 def build_over_benchmarks(
@@ -28,15 +31,15 @@ def build_over_benchmarks(
     common = [lead for lead in leads if all(r.summaries_of(lead) for r in reports.values())]
     lead = next(iter(sorted(common, key=lambda strategy: str(strategy) != USUAL)), None)
     evidence = {
-        benchmark: World(
-            whole_replicates(histories[benchmark]),
+        benchmark: BenchmarkEvidence(
+            complete_replicates(histories[benchmark]),
             report.selected,
             report.summaries,
             report.complete,
         )
         for benchmark, report in reports.items()
     }
-    over = None if lead is None else compare_over_worlds(evidence, lead)
+    over = None if lead is None else compare_over_benchmarks(evidence, lead)
     return BenchmarksReport(name, reports, lead, over)
 
 

@@ -38,9 +38,8 @@ def over_protocols(
     One that the sweep file does not ask for is left out if it lacks a snapshot in each cell of the
     table, unless it is the ``known`` one of the report.
     """
-    chosen = {pick.trial.trial for own in selected.picks for pick in own.picks}
     found = [
-        known if one.id == known.planned.id else _under(one, selected, read(one, chosen))
+        known if one.id == known.planned.id else _under(one, selected, read(one, selected.trials))
         for one in _ordered(protocols)
     ]
     return tuple(one for one in found if one.summaries or one.planned.asked or one is known)
@@ -49,7 +48,7 @@ def over_protocols(
 def _under(
     planned: PlannedProtocol, selected: Selected, histories: Sequence[TrialHistory]
 ) -> UnderProtocol:
-    reported = measured(selected, {trial.trial: trial for trial in histories})
+    reported = measured(selected, histories)
     damaged = {PurePath(name).name for trial in histories for name in trial.damaged}
     return UnderProtocol(
         planned, summarise(reported), len(reported.unmeasured), tuple(sorted(damaged))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import LEVEL
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.select import Selection, Strategy
 from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
@@ -17,6 +16,7 @@ from fsl_sweep.orchestrator.selectors.budgeted_oracle import BudgetedOracle
 from fsl_sweep.orchestrator.selectors.mixture import Mixture
 from fsl_sweep.orchestrator.selectors.names import parse
 from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
+from fsl_sweep.orchestrator.statistics.comparison import LEVEL
 from fsl_sweep.orchestrator.text.printed import counted
 
 ORACLE = "*"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, final
 
-from fsl_sweep.orchestrator.replay.worlds import open_worlds
+from fsl_sweep.orchestrator.replay.benchmarks import sources_by_benchmark
 from fsl_sweep.orchestrator.run.run import Run, paths_of
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ def load_benchmarks(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -
         path: a table with a column ``benchmark``, or several tables and run folders.
 
     Raises:
-        RunFolderError, BadData: as `fsl_sweep.orchestrator.replay.worlds.open_worlds`.
+        RunFolderError, BadData: as `fsl_sweep.orchestrator.replay.benchmarks.sources_by_benchmark`.
     """
-    sources = open_worlds(paths_of(path))
+    sources = sources_by_benchmark(paths_of(path))
     return Benchmarks({benchmark: Run(source) for benchmark, source in sources.items()})
 
 
@@ -61,7 +61,7 @@ class Benchmarks(Mapping[str, Run]):
         """
         from fsl_sweep.orchestrator.report.joining import build_over_benchmarks
 
-        planned = next(iter(self.values())).info(snapshot, hyperparameter, metric)
+        planned = next(iter(self.values())).question(snapshot, hyperparameter, metric)
         reports = {
             benchmark: run.report(
                 planned.snapshot,

@@ -4,7 +4,8 @@ Neither torch nor Ray is imported.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, wraps
+from dataclasses import dataclass, field
+from functools import cached_property, partial, wraps
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, final
@@ -13,9 +14,16 @@ from fsl_sweep.orchestrator.errors import Damaged, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.records.paper_names import measure_name
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
+from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.replay.merged import open_sources
 from fsl_sweep.orchestrator.replay.source import Source
-from fsl_sweep.orchestrator.run.chosen import ChosenSnapshot
+from fsl_sweep.orchestrator.selection.question import (
+    Question,
+    checked_resamples,
+    checked_rope,
+    described_configurations,
+    is_configuration,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,8 +32,8 @@ if TYPE_CHECKING:
     from fsl_sweep.learners.loaded import LoadedLearner
     from fsl_sweep.orchestrator.report import Report, RunInfo
     from fsl_sweep.orchestrator.report.plots import Plots
-    from fsl_sweep.orchestrator.run.flips import Flips
-    from fsl_sweep.orchestrator.run.losses import Losses
+    from fsl_sweep.orchestrator.selection.evidence import Evidence
+    from fsl_sweep.orchestrator.studies import Finding
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,7 +48,7 @@ def load_run(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Run"
 
     Raises:
         RunFolderError: there is no run there, its plan is damaged, several were not measured
-            alike, or a table holds several worlds.
+            alike, or a table holds several benchmarks.
         BadData: a table cannot be used; the message names the row.
     """
     return Run(open_sources(paths_of(path)))
@@ -48,14 +56,14 @@ def load_run(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Run"
 
 def paths_of(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Path]:
     """One path or several as a list, the home folder written out."""
-    given = [path] if isinstance(path, str | PathLike) else path
-    return [Path(one).expanduser() for one in given]
+    paths = [path] if isinstance(path, str | PathLike) else path
+    return [Path(place).expanduser() for place in paths]
 
 
 def _without_damaged(
     ask: "Callable[Concatenate[Run, P], T]",
 ) -> "Callable[Concatenate[Run, P], T]":
-    """A question about a run, asked again of the undamaged trials where it meets a damaged file."""
+    """Ask a question about a run again of the undamaged trials where it meets a damaged file."""
 
     @wraps(ask)
     def asked(run: "Run", *arguments: P.args, **options: P.kwargs) -> T:
@@ -82,7 +90,7 @@ class Run:
 
     @property
     def path(self) -> Path:
-        """The run folder.
+        """Return the run folder.
 
         Raises:
             RunFolderError: the records come from a table, or from several places.
@@ -95,13 +103,13 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The sweep's name."""
-        return self._source.facts.name
+        """Return the sweep's name."""
+        return self._source.info.name
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """Names of the protocols that snapshots may be reported under, the main one first."""
-        return tuple(one.name for one in self._source.protocols())
+        """Return the names of the protocols to report snapshots under, the main one first."""
+        return tuple(protocol.name for protocol in self._source.protocols())
 
     @property
     def histories(self) -> list[TrialHistory]:
@@ -117,20 +125,33 @@ class Run:
             self._read[key] = self._source.histories(reported, by)
         return self._read[key]
 
-    def histories_of(self, info: "RunInfo") -> list[TrialHistory]:
-        """Those of a report. Raises RunFolderError if nothing is measured to choose by."""
-        by, found = info.chosen_by, self._histories(info.protocol, info.chosen_by)
-        if by is not None and by.name != MAIN and not any(trial.complete for trial in found):
+    def evidence(self, question: Question, reported: bool = True) -> "Evidence":
+        """Return what the records say to a question.
+
+        Unless it is to be ``reported``, a table may lack NovelGen: choices need none.
+
+        Raises:
+            RunFolderError: nothing is measured to choose by, or a table does not hold NovelGen.
+            ConfigError: a table does not hold what the metric needs.
+        """
+        from fsl_sweep.orchestrator.replay.lacking import check_reported
+        from fsl_sweep.orchestrator.selection.evidence import Evidence
+
+        by = question.chosen_by
+        histories = self._histories(question.protocol, by)
+        if by is not None and by.name != MAIN and not any(trial.complete for trial in histories):
             raise RunFolderError(
                 f"No trial is measured whole under '{by.name}' ({by.protocol.described}), and only "
                 "such a protocol can choose. `fsl-sweep measure RUN "
                 f"{by.name} --snapshots all` measures all snapshots whose weights were kept."
             )
-        return found
+        if question.protocol is None and reported:
+            check_reported(self._source.places, histories, question.metric)
+        return Evidence(question, histories, self._source)
 
     @property
     def complete(self) -> bool:
-        """Whether every planned trial is done and whole."""
+        """Return whether every planned trial is done and whole."""
         return all(trial.complete and not trial.damaged for trial in self.histories)
 
     def __repr__(self) -> str:
@@ -141,33 +162,44 @@ class Run:
 
         return run_shown(self.name, self.histories, self._source.protocols())
 
-    def info(
+    def question(
         self,
-        snapshot: Sequence[str] | None = None,
-        hyperparameter: Sequence[str] | None = None,
+        snapshot: Sequence[str] | str | None = None,
+        hyperparameter: Sequence[str] | str | None = None,
         metric: str | None = None,
         *,
         protocol: str | None = None,
         choose_by: str | None = None,
-    ) -> "RunInfo":
-        """What a report needs to know beside the records; by default as in the sweep file.
+        method: Sequence[str] | str | None = None,
+        configuration: Sequence[str] | str | None = None,
+        last: int | None = None,
+        rope: float = 0.0,
+        bootstrap: int | None = None,
+    ) -> Question:
+        """Check what is asked; what is not said is as in the sweep file.
 
-        ``snapshot`` and ``hyperparameter`` are names of selectors to compare, or one name each.
-        Methods are compared by the ``metric``, ``novel`` or ``mixture(w)``. Chosen snapshots are
-        reported under ``protocol``, a name or an id, and chosen by ``choose_by``: by default the
-        main one.
+        Args:
+            snapshot: names of snapshot selectors to compare, or one name.
+            hyperparameter: names of hyperparameter selectors, likewise.
+            metric: what methods are compared by, ``novel`` or ``mixture(w)``.
+            protocol: what chosen snapshots are reported under, a name or an id; the main one.
+            choose_by: what they are chosen by, likewise.
+            method: the methods that take part; all by default.
+            configuration: the configurations that take part, as ``lr=0.1`` or by their ids.
+            last: how many last snapshots are rank-correlated too.
+            rope: difference in accuracy up to which two methods count as equivalent.
+            bootstrap: resamples for intervals that include the selection; 0 for none.
 
         Raises:
             UnknownName, PluginError, ConfigError: a selector that is named cannot be used, is named
-                twice, or needs class folds or a measure and there are none; or there is no such
-                protocol.
+                twice, or needs class folds or a measure and there are none; there is no such
+                protocol, method or configuration; or a number cannot be used.
             RunFolderError: records of a table have no protocols, or several runs not this one.
         """
         from fsl_sweep.orchestrator.replay.lacking import check_selectors, lacks_of
-        from fsl_sweep.orchestrator.replay.protocols import beside
-        from fsl_sweep.orchestrator.report import RunInfo
         from fsl_sweep.orchestrator.selectors.catalogue import asked_for
 
+        source, planned = self._source, self._source.info.selectors
         if snapshot or hyperparameter:
             # Those of the sweep file were checked when it was planned.
             folds = any(trial.fold is not None for trial in self.histories)
@@ -176,83 +208,111 @@ class Run:
             lacks = lacks_of(self.histories)
             check_selectors("snapshot", snapshot, lacks)
             check_selectors("hyperparameter", hyperparameter, lacks)
-        facts, planned, source = self._source.facts, self._source.facts.selectors, self._source
         reported, by = source.protocol(protocol), source.protocol(choose_by)
-        snapshot = snapshot or planned.snapshot
-        hyperparameter = hyperparameter or planned.hyperparameter
+        snapshot = tuple(snapshot or planned.snapshot)
+        hyperparameter = tuple(hyperparameter or planned.hyperparameter)
+        methods, configurations = _listed(method), _listed(configuration)
+        self._check_trials(methods, configurations)
+        return Question(
+            snapshot,
+            hyperparameter,
+            metric=measure_name(metric) if metric else planned.metric,
+            protocol=reported,
+            chosen_by=by,
+            as_planned={*snapshot} <= {*planned.snapshot}
+            and {*hyperparameter} <= {*planned.hyperparameter}
+            and by == source.protocol()
+            and not methods
+            and not configurations,
+            methods=frozenset(methods),
+            configurations=tuple(configurations),
+            last=last,
+            rope=checked_rope(rope),
+            resamples=checked_resamples(bootstrap, source.info.per_task),
+        )
+
+    def _check_trials(self, methods: Sequence[str], configurations: Sequence[str]) -> None:
+        """Raise UnknownName where no trial is of a method or a configuration."""
+        known = dict.fromkeys(trial.method for trial in self.histories)
+        for name in methods:
+            if name not in known:
+                raise UnknownName("method", name, known)
+        for name in configurations:
+            trials = (t for t in self.histories if not methods or t.method in methods)
+            if not any(is_configuration(t.configuration, t.hyperparameters, name) for t in trials):
+                written = described_configurations(self.histories)
+                raise UnknownName("configuration", name, written)
+
+    def info(self, question: Question) -> "RunInfo":
+        """Return what a report says of the run beside its records."""
+        from fsl_sweep.orchestrator.replay.protocols import beside
+        from fsl_sweep.orchestrator.report import RunInfo
+
+        facts, by = self._source.info, question.chosen_by
         return RunInfo(
             name=facts.name,
             sweep_hash=facts.sweep,
             fingerprint=facts.fingerprint,
-            snapshot=tuple(snapshot),
-            hyperparameter=tuple(hyperparameter),
+            snapshot=question.snapshot,
+            hyperparameter=question.hyperparameter,
             parts=facts.parts,
             versions=facts.versions,
             cautions=facts.cautions,
-            metric=measure_name(metric) if metric else planned.metric,
-            protocol=reported,
+            metric=question.metric,
+            protocol=question.protocol,
             chosen_by=by,
-            protocols=beside(source.protocols(), by) if by is not None else (),
-            as_planned={*snapshot} <= {*planned.snapshot}
-            and {*hyperparameter} <= {*planned.hyperparameter}
-            and by == source.protocol(),
+            protocols=beside(self._source.protocols(), by) if by is not None else (),
+            as_planned=question.as_planned,
         )
 
     @_without_damaged
     def report(
         self,
-        snapshot: Sequence[str] | None = None,
-        hyperparameter: Sequence[str] | None = None,
+        snapshot: Sequence[str] | str | None = None,
+        hyperparameter: Sequence[str] | str | None = None,
         *,
-        last: int | None = None,
-        rope: float = 0.0,
-        metric: str | None = None,
-        bootstrap: int | None = None,
         classes: bool = False,
         ensembles: Sequence[int] = (),
-        protocol: str | None = None,
-        choose_by: str | None = None,
         at_once: bool = True,
+        **parts: Any,
     ) -> "Report":
-        """The selector comparison. Arguments and exceptions as ``info`` and ``report.build``.
+        """Compare selectors and methods. Other arguments and exceptions are those of ``question``.
 
-        With ``classes``, resampling draws classes as well as tasks. ``ensembles`` are numbers of
-        snapshots that vote, for which the answers to queries must be recorded. The tasks that only
-        tables show are read ``at_once``, so that a damaged file takes no part, or when they are
-        needed.
+        Args:
+            snapshot: names of snapshot selectors to compare, or one name.
+            hyperparameter: names of hyperparameter selectors, likewise.
+            classes: whether resampling draws classes as well as tasks.
+            ensembles: numbers of snapshots that vote, for which the answers to queries must be
+                recorded.
+            at_once: whether the tasks that only tables show are read now, so that a damaged file
+                takes no part, and not when they are needed.
+            parts: ``metric``, ``protocol`` and whatever else ``question`` has, by name.
 
         Raises:
-            ConfigError: so many resamples cannot be made, or a table does not hold what the
-                metric needs.
-            RunFolderError: the run recorded no class tuples, or they cannot be resampled; no
-                trial is measured whole under the protocol that chooses; or a table does not hold
-                NovelGen.
+            RunFolderError: the run recorded no class tuples, or they cannot be resampled.
         """
-        from fsl_sweep.orchestrator.replay.lacking import check_reported
-        from fsl_sweep.orchestrator.report import asked, build
+        from fsl_sweep.orchestrator.report import asked as checks
+        from fsl_sweep.orchestrator.report import build
 
-        source = self._source
-        count = asked.checked_resamples(bootstrap, source.facts.per_task)
+        question, source = self.question(snapshot, hyperparameter, **parts), self._source
         if ensembles:
-            asked.check_ensembles(ensembles, self.histories)
-        info = self.info(snapshot, hyperparameter, metric, protocol=protocol, choose_by=choose_by)
-        histories = self.histories_of(info)
-        if info.protocol is None:
-            check_reported(source.places, histories, info.metric)
+            checks.check_ensembles(ensembles, self.histories)
         if classes:
-            asked.check_classes(info)
-        tuples = self.class_tuples(protocol, choose_by) if classes else None
+            checks.check_classes(question)
+        evidence, protocol = self.evidence(question), question.protocol
+        names = parts.get("protocol"), parts.get("choose_by")
+        tuples = self.class_tuples(*names) if classes else None
         try:
             content = build(
-                info,
-                histories,
-                last=last,
-                rope=rope,
-                bootstrap=count,
+                self.info(question),
+                evidence.histories,
+                last=question.last,
+                rope=question.rope,
+                bootstrap=question.resamples,
                 classes=tuples,
-                measured=lambda one, trials: source.histories(one, one, trials),
+                measured=lambda planned, trials: source.histories(planned, planned, trials),
                 ensembles=ensembles,
-                answers=source.answers(info.protocol) if ensembles else None,
+                answers=source.answers(protocol) if ensembles else None,
             )
         except ValueError as failure:
             if tuples is None:
@@ -262,6 +322,33 @@ class Run:
         if at_once:
             content.read_tasks()
         return content
+
+    def study(
+        self, name: str, *, progress: Callable[[str], None] = lambda _: None, **options: Any
+    ) -> "Finding":
+        """Study the run beyond its report: ``run.study("compare", a="PN", b="RR")``.
+
+        Args:
+            name: of a study, as of ``fsl-sweep analyze``.
+            progress: hears how far a long study is, and what it leaves out.
+            options: the study's own, and those of ``question`` that it heeds, by name.
+
+        Raises:
+            UnknownName, PluginError: there is no such study or option.
+            ConfigError: an option cannot be used.
+            UserError: the records do not hold what the study needs; the message says what.
+        """
+        from fsl_sweep.orchestrator.studies import conclude, prepared
+
+        study, checked, parts = prepared(name, options)
+        if study.needs - {"tasks"}:
+            self.path  # noqa: B018  (raises where there is no run folder)
+        return self.answer(self.question(**parts), partial(conclude, study, checked, progress))
+
+    @_without_damaged
+    def answer(self, question: Question, ask: "Callable[[Evidence], T]") -> T:
+        """Ask the evidence, and again without the trials of a file that turns out damaged."""
+        return ask(self.evidence(question))
 
     @cached_property
     def plot(self) -> "Plots":
@@ -295,40 +382,37 @@ class Run:
 
         from fsl_sweep.orchestrator.report.frames import epoch_columns, epochs_of
 
-        found = self._source.protocol(protocol)
-        histories = self._histories(found, found)
-        frames = [epochs_of(trial, found) for trial in histories if len(trial.epochs)]
+        planned = self._source.protocol(protocol)
+        histories = self._histories(planned, planned)
+        frames = [epochs_of(trial, planned) for trial in histories if len(trial.epochs)]
         frames = frames or [pd.DataFrame(columns=epoch_columns(histories))]
         return pd.concat(frames, ignore_index=True)
 
     @_without_damaged
     def selections(
         self,
-        snapshot: Sequence[str] | None = None,
-        hyperparameter: Sequence[str] | None = None,
-        *,
-        protocol: str | None = None,
-        choose_by: str | None = None,
+        snapshot: Sequence[str] | str | None = None,
+        hyperparameter: Sequence[str] | str | None = None,
+        **parts: Any,
     ) -> "pd.DataFrame":
-        """One row for each method, seed and strategy: what was chosen, and its report scores.
+        """Return a row for each method, seed and strategy: the choice and its report scores.
 
-        Chosen snapshots that are not measured under the protocol have none. Arguments as of
-        ``info``, exceptions as of ``report``.
+        Chosen snapshots that are not measured under the protocol have none. Of an unfinished run
+        the complete seeds. Arguments and exceptions are those of ``question``.
         """
         import pandas as pd
 
         from fsl_sweep.orchestrator.report.frames import row_of, selection_columns
-        from fsl_sweep.orchestrator.selection.select import select
 
-        info = self.info(snapshot, hyperparameter, protocol=protocol, choose_by=choose_by)
-        histories = self.histories_of(info)
-        selected = select(histories, info.snapshot, info.hyperparameter)
-        if not selected.selections:
-            return pd.DataFrame(columns=selection_columns(histories))
-        return pd.DataFrame([row_of(one, info.protocol) for one in selected.selections])
+        question = self.question(snapshot, hyperparameter, **parts)
+        evidence = self.evidence(question, reported=False)
+        if not evidence.selected.selections:
+            return pd.DataFrame(columns=selection_columns(evidence.histories))
+        rows = [row_of(choice, question.protocol) for choice in evidence.selected.selections]
+        return pd.DataFrame(rows)
 
     def snapshot_path(self, trial: str, epoch: int) -> Path:
-        """The weights of a snapshot, in safetensors format, compared with their checksum.
+        """Return the weights of a snapshot, in safetensors format, compared with their checksum.
 
         Raises:
             UnknownName: no planned trial has that id.
@@ -340,7 +424,7 @@ class Run:
         return trials[trial].check_snapshot(epoch)
 
     def load_learner(self, trial: str, epoch: int, device: str | None = None) -> "LoadedLearner":
-        """The learner of a snapshot, as `fsl_sweep.load_learner`, which needs torch.
+        """Return the learner of a snapshot, as `fsl_sweep.load_learner`, which needs torch.
 
         Raises:
             UnknownName, RunFolderError: as `snapshot_path`.
@@ -353,8 +437,8 @@ class Run:
     @_without_damaged
     def chosen(
         self, method: str, snapshot: str = "val", hyperparameter: str = "val"
-    ) -> list[ChosenSnapshot]:
-        """The snapshots that represent a method under a strategy, one for each seed.
+    ) -> "list[ChosenSnapshot]":
+        """Return the snapshots that represent a method under a strategy, one for each seed.
 
         A seed whose trials are not complete has none, as in `selections`.
 
@@ -363,78 +447,35 @@ class Run:
                 be used.
             RunFolderError: the strategy chose nothing for any seed.
         """
-        from fsl_sweep.orchestrator.selection.select import select
-
-        trials = [trial for trial in self.histories if trial.method == method]
-        if not trials:
-            raise UnknownName("method", method, {trial.method for trial in self.histories})
-        info = self.info([snapshot], [hyperparameter])
-        selected = select(trials, info.snapshot, info.hyperparameter)
-        if not selected.selections:
-            left_out = selected.left_out
+        question = self.question([snapshot], [hyperparameter], method=method)
+        evidence = self.evidence(question, reported=False)
+        if not evidence.selected.selections:
+            left_out = (*evidence.completeness.problems, *evidence.selected.left_out)
             why = f": {left_out[0].reason}" if left_out else ", but keeps several"
             raise RunFolderError(
                 f"{snapshot} / {hyperparameter} chose no snapshot of {method}{why}."
             )
-        # pyright sees this file twice: here, and through src/.
-        run: Any = self
-        return [
-            ChosenSnapshot(run, method, one.seed, one.trial, one.epoch, one.hyperparameters)
-            for one in selected.selections
-        ]
+        return [ChosenSnapshot(self, choice.snapshot) for choice in evidence.selected.selections]
 
-    def flips(
-        self,
-        a: str,
-        b: str,
-        *,
-        size: int | Sequence[int] = (),
-        examples: int | Sequence[int] = (),
-        epochs: tuple[int | None, int | None] = (None, None),
-        trial_seed: int | None = None,
-        difference: float | None = None,
-        **asked: Any,
-    ) -> "Flips":
-        """How often a random novel set gets the order of two snapshots wrong; needs torch.
 
-        Args:
-            a: a method; its snapshot is what the leading strategy chose.
-            b: another, or the same.
-            size: classes of a novel set, or several numbers; by default 20, or half of the class
-                set where that is less, unless ``examples`` are given.
-            examples: examples of each class of an example set, or several numbers.
-            epochs: other snapshots.
-            trial_seed: of another seed than the first.
-            difference: take the kept snapshots whose recorded NovelGen differ by about so much.
-            asked: ``sets``, ``tasks`` and whatever else `run.studies.Study` has, by name.
+@final
+@dataclass(frozen=True)
+class ChosenSnapshot:
+    """What a strategy chose for one method and seed, ready to be loaded."""
 
-        Raises:
-            UnknownName, ConfigError, BadData, MissingData, RunFolderError: as
-                `run.pairs.pair_of` and `run.flips.flips`.
-        """
-        from fsl_sweep.orchestrator.run import studies
-        from fsl_sweep.orchestrator.run.flips import flips
-        from fsl_sweep.orchestrator.run.pairs import pair_of
+    run: Run = field(repr=False)
+    snapshot: Snapshot
 
-        run: Any = self  # as in `chosen`
-        pair = pair_of(run, (a, b), epochs, trial_seed, difference)
-        sizes, kept = ((x,) if isinstance(x, int) else tuple(x) for x in (size, examples))
-        study = studies.asked(studies.Study, {**asked, "sizes": sizes, "examples": kept})
-        *_, whole = flips(run, pair, study)
-        return whole
+    @property
+    def path(self) -> Path:
+        """Return the file, as `Run.snapshot_path`."""
+        return self.run.snapshot_path(self.snapshot.trial, self.snapshot.epoch)
 
-    def losses(self, **asked: Any) -> "Losses":
-        """The losses of snapshots on base training tasks, as `run.losses.losses`; needs torch.
-
-        ``asked`` is ``snapshots``, ``tasks`` and whatever else `run.losses.LossStudy` has, by name.
-        """
-        from fsl_sweep.orchestrator.run import studies
-        from fsl_sweep.orchestrator.run.losses import LossStudy, losses
-
-        *_, whole = losses(self.path, studies.asked(LossStudy, asked))
-        return whole
+    def load(self, device: str | None = None) -> "LoadedLearner":
+        """Load the learner, as `Run.load_learner`."""
+        return self.run.load_learner(self.snapshot.trial, self.snapshot.epoch, device)
 
 
 def _listed(names: Sequence[str] | None) -> Sequence[str]:
-    """The names; a single one may be given as it is."""
+    """Return the names; a single one may be given as it is."""
     return [names] if isinstance(names, str) else names or ()

@@ -56,7 +56,7 @@ def regret_by_budget(
     allocations: Sequence[str] = tuple(ALLOCATIONS),
     points: int = 16,
 ) -> tuple[BudgetPoint, ...]:
-    """The regret at budgets from 1 to one evaluation for each configuration.
+    """Return the regret at budgets from 1 to one evaluation for each configuration.
 
     Only of methods without an incomplete replicate. A budget that is too small for an allocation to
     give each configuration a task has no point, and neither has one whose choice is not measured
@@ -71,36 +71,40 @@ def regret_by_budget(
     """
     first = [name for name in snapshot if not is_oracle(snapshot_selector(name))]
     folds = [trial for trial in histories if trial.fold is not None]
-    found: list[BudgetPoint] = []
+    curves: list[BudgetPoint] = []
+    replicates = replicates_of(histories)
     for method in selected.methods:
-        own = [one for one in selected.selections if one.method == method]
-        references = {one.seed: one.regret + one.means["novel"] for one in own}
-        trials = {seed: own for (of, seed), own in replicates_of(histories).items() if of == method}
+        selections = [choice for choice in selected.selections if choice.method == method]
+        references = {choice.seed: choice.regret + choice.means["novel"] for choice in selections}
+        trials = {seed: group for (name, seed), group in replicates.items() if name == method}
         if set(references) != set(trials):
             continue
-        choices = [one for one in own if one.strategy == own[0].strategy]
-        once = {seed: [read_once(trial) for trial in own] for seed, own in trials.items()}
-        chosen = Chosen([*(trial for own in once.values() for trial in own), *folds])
+        first_strategy = selections[0].strategy
+        choices = [choice for choice in selections if choice.strategy == first_strategy]
+        once = {seed: [read_once(trial) for trial in group] for seed, group in trials.items()}
+        chosen = Chosen([*(trial for group in once.values() for trial in group), *folds])
         for name in first:
             try:
                 left = [
-                    _Left(own, chosen.candidates(own, name), references[seed])
-                    for seed, own in once.items()
+                    _Left(group, chosen.candidates(group, name), references[seed])
+                    for seed, group in once.items()
                 ]
             except SelectionError:
                 continue
             for allocation in allocations:
-                found += _curve(choices, name, allocation, left, points)
-    return tuple(found)
+                curves += _curve(choices, name, allocation, left, points)
+    return tuple(curves)
 
 
 def _curve(
     choices: Sequence[Selection], name: str, allocation: str, left: Sequence[_Left], points: int
 ) -> list[BudgetPoint]:
     curve: list[BudgetPoint] = []
-    for budget in _budgets(max(len(one.trials) for one in left), points):
+    for budget in _budgets(max(len(replicate.trials) for replicate in left), points):
         try:
-            outcomes = [_outcome(BudgetedOracle(budget, allocation), one) for one in left]
+            outcomes = [
+                _outcome(BudgetedOracle(budget, allocation), replicate) for replicate in left
+            ]
         except SelectionError:
             continue
         spent = sum(seen for _, seen in outcomes)
@@ -112,7 +116,7 @@ def _curve(
 def _outcome(selector: BudgetedOracle, left: _Left) -> tuple[float, int]:
     """Regret on the report tasks, and novel evaluations spent."""
     chosen, seen = apply_counted(selector, left.candidates)
-    trial = next(one for one in left.trials if one.trial == chosen.trial)
+    trial = next(trial for trial in left.trials if trial.trial == chosen.trial)
     attained = float(trial.scores["novel", "report"].means[trial.index(chosen.epoch)])
     if not isfinite(left.reference - attained):
         raise SelectionError("The choice is not measured on the report tasks.")
@@ -126,7 +130,7 @@ def _budgets(most: int, points: int) -> list[int]:
 
 
 def read_once(trial: TrialHistory) -> TrialHistory:
-    """The same trial, whose novel selection tasks are read once for all budgets."""
+    """Return the same trial, whose novel selection tasks are read once for all budgets."""
     table = trial.scores["novel", "selection"]
     once = replace(table, load=cache(table.load))
     return replace(trial, scores={**trial.scores, ("novel", "selection"): once})

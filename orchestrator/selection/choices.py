@@ -43,22 +43,21 @@ class FoldTrials:
                 self._folds[trial.method].add(trial.fold)
 
     def of(self, trial: TrialHistory) -> tuple[TrialHistory, ...]:
-        """The fold trials of a full trial, in order; none unless every one is complete."""
+        """Return the fold trials of a full trial, in order; none unless every one is complete."""
         if self.gaps(trial):
             return ()
-        return tuple(one for _, one in sorted(self._trials.get(_key(trial), {}).items()))
+        return tuple(history for _, history in sorted(self._trials.get(_key(trial), {}).items()))
 
     def gaps(self, trial: TrialHistory) -> list[LeftOut]:
-        """The incomplete folds of a full trial, and why."""
-        found = self._trials.get(_key(trial), {})
+        """Return the incomplete folds of a full trial, and why."""
+        trials = self._trials.get(_key(trial), {})
         gaps: list[LeftOut] = []
         for fold in sorted(self._folds.get(trial.method, ())):
-            one = found.get(fold)
-            reason = "not planned" if one is None else why_unusable(one)
+            history = trials.get(fold)
+            reason = "not planned" if history is None else why_unusable(history)
             if reason is not None:
-                name, axes = one.trial if one else None, trial.hyperparameters
-                reason = f"fold {fold}: {reason}"
-                gaps.append(LeftOut(trial.method, trial.seed, reason, name, axes, fold=fold))
+                gap = LeftOut.of(trial, f"fold {fold}: {reason}")
+                gaps.append(replace(gap, trial=history.trial if history else None, fold=fold))
         return gaps
 
 
@@ -79,19 +78,19 @@ class Chosen:
         self._epochs: dict[str, dict[int | bytes, int]] = {}
 
     def selector(self, name: str) -> SnapshotSelector:
-        """The snapshot selector of that name. Raises as ``snapshot_selector``."""
+        """Return the snapshot selector of that name. Raises as ``snapshot_selector``."""
         if name not in self._selectors:
             self._selectors[name] = snapshot_selector(name)
         return self._selectors[name]
 
     def history(self, trial: TrialHistory) -> History:
-        """A planned trial with its class folds, if every one is complete."""
+        """Return A planned trial with its class folds, if every one is complete."""
         if id(trial) not in self._histories:
             self._histories[id(trial)] = History.from_trial(trial, self.folds.of(trial))
         return self._histories[id(trial)]
 
     def epoch(self, trial: TrialHistory, name: str) -> int:
-        """The epoch that the selector chooses. Raises SelectionError if it cannot."""
+        """Return the epoch that the selector chooses. Raises SelectionError if it cannot."""
         selector = self.selector(name)
         if name not in self._epochs:
             self._epochs[name] = self._at_once(selector)
@@ -102,29 +101,31 @@ class Chosen:
         return known[key]
 
     def _at_once(self, selector: SnapshotSelector) -> dict[int | bytes, int]:
-        """Its epochs in the trials that ``apply`` need not be run on one by one."""
-        found: dict[int | bytes, int] = {}
+        """Return its epochs in the trials that ``apply`` need not be run on one by one."""
+        epochs: dict[int | bytes, int] = {}
         groups: dict[int, list[TrialHistory]] = defaultdict(list)
         for trial in self.planned:
             if recorded(trial, selector.needs):
                 groups[len(trial.epochs)].append(trial)
         groups.pop(0, None)
         for alike in groups.values():
-            at = apply_at_once(selector, lambda m, own=alike: np.stack([seen(t, m) for t in own]))
+            at = apply_at_once(
+                selector, lambda m, group=alike: np.stack([seen(t, m) for t in group])
+            )
             if at is not None:
                 pairs = zip(alike, at.tolist(), strict=True)
-                found.update((id(trial), int(trial.epochs[i])) for trial, i in pairs if i != NONE)
-        return found
+                epochs.update((id(trial), int(trial.epochs[i])) for trial, i in pairs if i != NONE)
+        return epochs
 
     def candidates(self, trials: Sequence[TrialHistory], name: str) -> list[Candidate]:
-        """The snapshot that the selector leaves of each trial. Raises as ``epoch``."""
+        """Return the snapshot that the selector leaves of each trial. Raises as ``epoch``."""
         return [
             Candidate(t.trial, t.hyperparameters, self.epoch(t, name), self.history(t))
             for t in trials
         ]
 
     def with_folds(self, candidates: Sequence[Candidate], name: str) -> list[Candidate]:
-        """The candidates with the epoch that the selector chooses in each class fold.
+        """Return the candidates with the epoch that the selector chooses in each class fold.
 
         A selector that reads the folds itself has chosen one epoch for all of them.
         """
@@ -132,18 +133,21 @@ class Chosen:
         if is_cross_validated(selector):
             return list(candidates)
         return [
-            replace(one, fold_epochs=tuple(apply(selector, fold) for fold in one.history.folds))
-            for one in candidates
+            replace(
+                candidate,
+                fold_epochs=tuple(apply(selector, fold) for fold in candidate.history.folds),
+            )
+            for candidate in candidates
         ]
 
 
 def recorded(trial: TrialHistory, needs: Iterable[str]) -> bool:
-    """Whether a trial has all that a selector declares; else ``apply`` says what is missing."""
+    """Return whether a trial has all that a selector declares; if not, ``apply`` says what."""
     return all(m in trial.curves or (m, "selection") in trial.scores for m in needs)
 
 
 def seen(trial: TrialHistory, measure: str) -> np.ndarray:
-    """What a selector sees of a measure that was recorded, float64 ``[E]``."""
+    """Return what a selector sees of a measure that was recorded, float64 ``[E]``."""
     if measure in trial.curves:
         return trial.curves[measure]
     return trial.scores[measure, "selection"].means  # type: ignore[index]

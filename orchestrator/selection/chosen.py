@@ -29,11 +29,11 @@ def chosen_snapshots(
     hyperparameter = dict.fromkeys([*selectors.hyperparameter, ORACLE])
     selected = select(histories, [*snapshot], [*hyperparameter])
     kept = [point for front in selected.fronts for point in front.kept]
-    return {(one.trial, one.epoch) for one in (*selected.selections, *kept)}
+    return {(choice.trial, choice.epoch) for choice in (*selected.selections, *kept)}
 
 
 def wanted(ledger: Ledger, plan: Plan, which: Which) -> dict[str, Collection[int]]:
-    """The epochs of each trial that is done: all, the last, or those that strategies chose.
+    """Return the epochs of each trial that is done: all, the last, or those that strategies chose.
 
     Class folds only serve to choose: those of ``last`` and ``chosen`` are left out.
     """
@@ -55,7 +55,7 @@ def wanted(ledger: Ledger, plan: Plan, which: Which) -> dict[str, Collection[int
 
 
 def choosable_epochs(trial: TrialHistory, selectors: Selectors) -> set[int] | None:
-    """The epochs of a trial that these strategies may choose, whatever other trials hold.
+    """Return the epochs of a trial that these strategies may choose, whatever other trials hold.
 
     None where that depends on class folds, where one chooses among all of them, or where the trial
     takes part in no selection.
@@ -63,12 +63,15 @@ def choosable_epochs(trial: TrialHistory, selectors: Selectors) -> set[int] | No
     chosen = Chosen([trial])
     first = [chosen.selector(name) for name in selectors.snapshot]
     second = [hyperparameter_selector(name) for name in selectors.hyperparameter]
-    if why_unusable(trial) or any(is_cross_validated(one) for one in [*first, *second]):
+    if why_unusable(trial) or any(is_cross_validated(selector) for selector in [*first, *second]):
         return None
-    if any(isinstance(one, HyperparameterSelector) and one.every_snapshot for one in second):
+    if any(
+        isinstance(selector, HyperparameterSelector) and selector.every_snapshot
+        for selector in second
+    ):
         return None
-    found: set[int] = set()
+    epochs: set[int] = set()
     for name in dict.fromkeys([*selectors.snapshot, ORACLE]):
         with suppress(SelectionError):
-            found.add(chosen.epoch(trial, name))
-    return found
+            epochs.add(chosen.epoch(trial, name))
+    return epochs

@@ -64,7 +64,7 @@ def ensembles_of(
 
 
 def vote(answers: np.ndarray) -> np.ndarray:
-    """The answer that most snapshots give to each query.
+    """Return the answer that most snapshots give to each query.
 
     Of answers with equally many votes it is the one that the best-ranked snapshot gives; the first
     row is the best.
@@ -83,11 +83,11 @@ def _ensemble(
     means: dict[Measure, list[float]] = {measure: [] for measure in MEASURES}
     gains: list[float] = []
     for chosen in members:
-        read = [answers(*one) for one in chosen]
+        read = [answers(*member) for member in chosen]
         for measure in MEASURES:
-            results = [one[measure, "report"] for one in read]
-            given = np.stack([one.answers for one in results if one.answers is not None])
-            voted = TaskScores.of_answers(vote(given), results[0].queries)
+            results = [scores[measure, "report"] for scores in read]
+            cast = np.stack([x.answers for x in results if x.answers is not None])
+            voted = TaskScores.of_answers(vote(cast), results[0].queries)
             means[measure].append(voted.mean)
         gains.append(means["novel"][-1] - read[0]["novel", "report"].mean)
     over = {measure: mean_interval(values, kind="seeds") for measure, values in means.items()}
@@ -97,7 +97,7 @@ def _ensemble(
 
 
 def _best(trials: Sequence[TrialHistory], size: int) -> tuple[tuple[str, int], ...]:
-    """The best snapshots by ValGen; of equal ones those of the earlier trial and epoch."""
+    """Return the best snapshots by ValGen; of equal ones those of the earlier trial and epoch."""
     names = [(trial.trial, int(epoch)) for trial in trials for epoch in trial.epochs]
     val = comparable(np.concatenate([t.scores["val", "selection"].means for t in trials]))
     return tuple(names[at] for at in np.argsort(-val, kind="stable")[:size])

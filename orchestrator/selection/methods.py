@@ -54,8 +54,8 @@ class Summary:
 
     @property
     def among_all(self) -> bool:
-        """Whether the method answers among all base classes, which is harder than within a task."""
-        return self.choices[0].among_all
+        """Return whether the method answers among all base classes, not those of a task."""
+        return self.choices[0].snapshot.history.among_all
 
     @cached_property
     def base(self) -> Interval:
@@ -86,26 +86,26 @@ class Summary:
     @cached_property
     def of_base(self) -> Accuracies:
         """As ``of_novel``, of BaseGen."""
-        return Accuracies(np.array([one.base_tasks for one in self.choices]))
+        return Accuracies(np.array([choice.base_tasks for choice in self.choices]))
 
     @cached_property
     def of_novel(self) -> Accuracies:
         """NovelGen of each seed on the report tasks, which must be common."""
-        return Accuracies(np.array([one.novel_tasks for one in self.choices]))
+        return Accuracies(np.array([choice.novel_tasks for choice in self.choices]))
 
     @cached_property
     def reported(self) -> Interval:
-        """What methods are compared by, over seeds: NovelGen, or the mixture.
+        """Return what methods are compared by, over seeds: NovelGen, or the mixture.
 
         Source: "Two Sides of Meta-Learning Evaluation", appendix F.4 (i).
         """
         if self.base_weight is None:
             return self.novel
-        return over_seeds([one.reported_mean for one in self.choices], self.choices)
+        return over_seeds([choice.reported_mean for choice in self.choices], self.choices)
 
     @property
     def reported_tasks(self) -> Interval | None:
-        """The same over the common report tasks; None if there are none."""
+        """Return the same over the common report tasks; None if there are none."""
         if self.base_weight is None:
             return self.novel_tasks
         base, novel = self.common_tasks("base"), self.common_tasks()
@@ -150,7 +150,7 @@ class MethodRankCorrelation:
 
 
 def summarise(selected: Selected) -> tuple[Summary, ...]:
-    """The complete cells, by method and strategy."""
+    """Return the complete cells, by method and strategy."""
     return tuple(
         _summary(method, strategy, cell)
         for method in selected.methods
@@ -178,28 +178,32 @@ def rank_correlations(
     )
 
 
-def by_method(found: Iterable[TrialRankCorrelation]) -> tuple[MethodRankCorrelation, ...]:
+def by_method(correlations: Iterable[TrialRankCorrelation]) -> tuple[MethodRankCorrelation, ...]:
     """Kendall's tau by method, measure and window, for those of which some trial has one."""
     cells: dict[tuple[str, Measure, int | None], list[TrialRankCorrelation]] = {}
-    for one in found:
-        if np.isfinite(one.result.tau):
-            cells.setdefault((one.method, one.measure, one.result.last), []).append(one)
-    return tuple(_over_trials(*key, own) for key, own in cells.items())
+    for correlation in correlations:
+        if np.isfinite(correlation.result.tau):
+            cells.setdefault(
+                (correlation.method, correlation.measure, correlation.result.last), []
+            ).append(correlation)
+    return tuple(_over_trials(*key, alike) for key, alike in cells.items())
 
 
 def _over_trials(
-    method: str, measure: Measure, last: int | None, found: Sequence[TrialRankCorrelation]
+    method: str, measure: Measure, last: int | None, correlations: Sequence[TrialRankCorrelation]
 ) -> MethodRankCorrelation:
     taus: dict[int, list[float]] = {}
-    for one in found:
-        taus.setdefault(one.seed, []).append(one.result.tau)
-    by_seed = tuple(float(np.mean(own)) for own in taus.values())
+    for correlation in correlations:
+        taus.setdefault(correlation.seed, []).append(correlation.result.tau)
+    by_seed = tuple(float(np.mean(of_seed)) for of_seed in taus.values())
     tau = mean_interval(by_seed, kind="seeds")
     # Ranks of a few snapshots are often equal: no sign of certainty.
     if len(np.unique(comparable(by_seed))) == 1:
         tau = replace(tau, low=np.nan, high=np.nan)
-    every = [one.result.tau for one in found]
-    caution = next((c for one in found if (c := one.result.caution)), tau.caution)
+    every = [correlation.result.tau for correlation in correlations]
+    caution = next(
+        (c for correlation in correlations if (c := correlation.result.caution)), tau.caution
+    )
     ends = min(every), max(every)
     return MethodRankCorrelation(method, measure, last, tau, by_seed, *ends, len(every), caution)
 
@@ -211,7 +215,7 @@ def task_means(
 
     None if the seeds have no common tasks, or fewer than two, which have no interval.
     """
-    tables = [one.novel_tasks if measure == "novel" else one.base_tasks for one in choices]
+    tables = [choice.novel_tasks if measure == "novel" else choice.base_tasks for choice in choices]
     counts = {len(table) for table in tables}
     if len(counts) != 1 or min(counts) < 2:
         return None
@@ -226,30 +230,30 @@ def same_choices(summaries: Sequence[Summary]) -> list[tuple[Summary, ...]]:
     with a strategy that is none.
     """
 
-    def key(one: Summary) -> Hashable:
-        chosen = tuple((choice.seed, choice.trial, choice.epoch) for choice in one.choices)
-        return one.method, chosen, one.novel_evaluations, one.strategy.oracle
+    def key(summary: Summary) -> Hashable:
+        chosen = tuple((choice.seed, choice.trial, choice.epoch) for choice in summary.choices)
+        return summary.method, chosen, summary.novel_evaluations, summary.strategy.oracle
 
     groups: dict[Hashable, list[Summary]] = {}
-    for one in summaries:
-        groups.setdefault(key(one), []).append(one)
+    for summary in summaries:
+        groups.setdefault(key(summary), []).append(summary)
     return [tuple(group) for group in groups.values()]
 
 
 def _summary(method: str, strategy: Strategy, cell: tuple[Selection, ...]) -> Summary:
-    regrets = [one.regret for one in cell]
+    regrets = [choice.regret for choice in cell]
     return Summary(
         method=method,
         strategy=strategy,
         novel=_over_seeds("novel", cell),
         regret=over_seeds(regrets, cell) if np.isfinite(regrets).all() else None,
-        novel_evaluations=sum(one.novel_evaluations for one in cell),
+        novel_evaluations=sum(choice.novel_evaluations for choice in cell),
         choices=cell,
     )
 
 
 def _over_seeds(measure: Measure, cell: Sequence[Selection]) -> Interval:
-    return over_seeds([one.means[measure] for one in cell], cell)
+    return over_seeds([choice.means[measure] for choice in cell], cell)
 
 
 def _correlation(trial: TrialHistory, measure: Measure, last: int | None) -> RankCorrelation | None:

@@ -57,18 +57,18 @@ class ResampledTrial:
         self._histories: dict[int, History] = {}
 
     def means(self, measure: str, task_set: TaskSet = "selection") -> np.ndarray:
-        """Scores of a measure (``train_loss`` and ``cv`` included) in each resample ``[R, E]``."""
+        """Return a measure (``train_loss`` and ``cv`` included) in each resample ``[R, E]``."""
         key = (measure, task_set)
         if key not in self._means:
             if measure == "train_loss":
                 loss = np.asarray(self.trial.curves["train_loss"], np.float64)
-                found = np.broadcast_to(loss, (1 + self._draws.resamples, len(loss)))
+                scores = np.broadcast_to(loss, (1 + self._draws.resamples, len(loss)))
             elif measure == "cv":
-                found = np.mean([self._aligned(fold) for fold in self.folds], axis=0)
+                scores = np.mean([self._aligned(fold) for fold in self.folds], axis=0)
             else:
-                found = self._resampled(measure, task_set)  # type: ignore[arg-type]
-            found.setflags(write=False)
-            self._means[key] = found
+                scores = self._resampled(measure, task_set)  # type: ignore[arg-type]
+            scores.setflags(write=False)
+            self._means[key] = scores
         return self._means[key]
 
     def columns(
@@ -79,14 +79,14 @@ class ResampledTrial:
             return self._means[measure, task_set][:, rows]
         known = self._columns.setdefault((measure, task_set), {})
         if missing := [row for row in rows if row not in known]:
-            found = self._resampled(measure, task_set, missing)
-            known.update(zip(missing, found.T, strict=True))
+            scores = self._resampled(measure, task_set, missing)
+            known.update(zip(missing, scores.T, strict=True))
         return np.stack([known[row] for row in rows], axis=1)
 
     def rivals(
         self, measure: Measure, best: ScoreTable, loaded: np.ndarray, at: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The snapshots that can be the highest of a replicate in a resample of selection tasks.
+        """Return the snapshots that can be the highest of a replicate on resampled selection tasks.
 
         Args:
             measure: by which.
@@ -106,15 +106,15 @@ class ResampledTrial:
             rows = np.flatnonzero(may_be_higher(gaps, most, 1 + gaps, tasks))
         if not len(rows):
             return rows, np.empty((0, tasks))
-        found, gaps = (loaded if table is best else table.load())[rows], gaps[rows]
-        apart = found - loaded[at]
+        accuracies, gaps = (loaded if table is best else table.load())[rows], gaps[rows]
+        apart = accuracies - loaded[at]
         kept = may_be_higher(gaps, apart.var(axis=1), apart.max(axis=1) + gaps, tasks)
-        return rows[kept], found[kept]
+        return rows[kept], accuracies[kept]
 
     def history(self, resample: int) -> History:
-        """The history of one resample, with the class folds' histories of the same one.
+        """Return the history of one resample, with the class folds' histories of the same one.
 
-        The first is the trial's own, and what selectors choose from it is what they chose.
+        Resample 0 is the trial itself: selectors choose the same snapshots as without resampling.
         """
         if resample not in self._histories:
             folds = [fold._drawn(resample) for fold in self.folds]
@@ -140,7 +140,7 @@ class ResampledTrial:
         return self._draws.weights((measure, task_set, *fold), tasks)
 
     def draws_classes(self, measure: Measure) -> bool:
-        """Whether classes of the selection tasks are resampled."""
+        """Return whether classes of the selection tasks are resampled."""
         return (measure, "selection") in self._classes
 
     def _aligned(self, fold: "ResampledTrial") -> np.ndarray:
@@ -187,7 +187,7 @@ class ResampledReplicate:
     def select(
         self, first: SnapshotSelector, second: HyperparameterSelector
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Positions of the chosen trial and of the snapshot in it, int64 ``[R]`` each.
+        """Return positions of the chosen trial and of the snapshot in it, int64 ``[R]`` each.
 
         NONE if a selector had nothing to choose by. R is 1 + the number of resamples, or
         1 + ``one_by_one``.
@@ -215,43 +215,43 @@ class ResampledReplicate:
         """
         if first.highest_of != second.highest_of or not (rivals := self._rivals(first.highest_of)):
             return self.select(first, second)
-        measure, rows = str(first.highest_of), np.arange(self._all)
+        measure, resamples = str(first.highest_of), np.arange(self._all)
         picks: list[np.ndarray] = []
         scores: list[np.ndarray] = []
-        for number, own, found in rivals:
-            at = apply_all(first, {measure: found}, self.trials[number].history, self._few)
-            picks.append(own[at])
-            scores.append(found[rows, at])
+        for number, rows, accuracies in rivals:
+            at = apply_all(first, {measure: accuracies}, self.trials[number].history, self._few)
+            picks.append(rows[at])
+            scores.append(accuracies[resamples, at])
         best = {measure: np.stack(scores, axis=1)}
         kept = apply_all(second, best, lambda r: self._candidates(None, np.stack(picks), r), 1)
-        return np.array([number for number, *_ in rivals])[kept], np.stack(picks)[kept, rows]
+        return np.array([number for number, *_ in rivals])[kept], np.stack(picks)[kept, resamples]
 
     def _rivals(self, measure: str | None) -> list[tuple[int, np.ndarray, np.ndarray]]:
-        """The rivals of each trial that has any: its number, their positions, scores ``[R, n]``.
+        """Return for each trial with rivals its number, their positions, and scores ``[R, n]``.
 
         Empty where all snapshots may be rivals.
         """
         known: Measure | None = next((m for m in MEASURES if m == measure), None)
-        if known is None or any(one.draws_classes(known) for one in self.trials):
+        if known is None or any(trial.draws_classes(known) for trial in self.trials):
             return []
-        tables = [one.trial.scores[known, "selection"] for one in self.trials]
+        tables = [trial.trial.scores[known, "selection"] for trial in self.trials]
         highest = [comparable(table.means).max() for table in tables]
         if not np.isfinite(highest).all():
             return []
         best = tables[int(np.argmax(highest))]
         loaded, at = best.load(), int(np.argmax(best.means))
-        found = [one.rivals(known, best, loaded, at) for one in self.trials]
+        rivals = [trial.rivals(known, best, loaded, at) for trial in self.trials]
         weights = self.trials[0].weights(known, "selection", loaded.shape[1])
-        scores = weighted_means(np.concatenate([accuracies for _, accuracies in found]), weights)
-        ends = np.cumsum([len(rows) for rows, _ in found])
+        scores = weighted_means(np.concatenate([accuracies for _, accuracies in rivals]), weights)
+        ends = np.cumsum([len(rows) for rows, _ in rivals])
         return [
             (number, rows, scores[:, end - len(rows) : end])
-            for number, ((rows, _), end) in enumerate(zip(found, ends, strict=True))
+            for number, ((rows, _), end) in enumerate(zip(rivals, ends, strict=True))
             if len(rows)
         ]
 
     def snapshots(self, selector: SnapshotSelector, trial: ResampledTrial) -> np.ndarray:
-        """Position of the snapshot that the selector leaves of a trial in each resample."""
+        """Return position of the snapshot that the selector leaves of a trial in each resample."""
         key = (id(selector), id(trial))
         if key not in self._picked:
             if selector.needs <= {"train_loss"}:  # does not depend on the tasks
@@ -263,7 +263,7 @@ class ResampledReplicate:
         return self._picked[key]
 
     def _at(self, measure: str, first: SnapshotSelector | None, picks: np.ndarray) -> np.ndarray:
-        """Scores ``[R, n]`` of the snapshots at ``picks [n, R]``; of the first one for NONE.
+        """Return scores ``[R, n]`` of the snapshots at ``picks [n, R]``; of the first one for NONE.
 
         For ``cv``, ``first`` chooses the snapshot of each fold; None for the trial's epoch.
         """
@@ -274,29 +274,29 @@ class ResampledReplicate:
         return np.stack([trial.means(measure)[rows, at] for trial, at in pairs], axis=1)
 
     def _held_out(self, first: SnapshotSelector, trial: ResampledTrial, count: int) -> np.ndarray:
-        """Mean over folds of the accuracy of each fold's own snapshot ``[count]``."""
-        rows, found = np.arange(count), []
+        """Return mean over folds of the accuracy of each fold's own snapshot ``[count]``."""
+        rows, scores = np.arange(count), []
         for fold in trial.folds:
             at = self.snapshots(first, fold)[rows]
             values = fold.means("val")[rows, np.maximum(at, 0)]
-            found.append(np.where(at == NONE, np.nan, values))
-        return np.mean(found, axis=0)
+            scores.append(np.where(at == NONE, np.nan, values))
+        return np.mean(scores, axis=0)
 
     def _candidates(
         self, first: SnapshotSelector | None, picks: np.ndarray, resample: int
     ) -> list[Candidate]:
-        """The candidates of one resample; ``first`` as in ``_at``. Raises SelectionError."""
-        found: list[Candidate] = []
-        for one, at in zip(self.trials, picks[:, resample], strict=True):
+        """Return the candidates of one resample; ``first`` as in ``_at``. Raises SelectionError."""
+        candidates: list[Candidate] = []
+        for resampled, at in zip(self.trials, picks[:, resample], strict=True):
             if at == NONE:
                 raise SelectionError("A trial has no snapshot to choose.")
-            trial, epochs = one.trial, None
+            trial, epochs = resampled.trial, None
             if first is not None:
-                in_folds = [self.snapshots(first, fold)[resample] for fold in one.folds]
+                in_folds = [self.snapshots(first, fold)[resample] for fold in resampled.folds]
                 if NONE in in_folds:
                     raise SelectionError("A class fold has no snapshot to choose.")
-                pairs = zip(one.folds, in_folds, strict=True)
+                pairs = zip(resampled.folds, in_folds, strict=True)
                 epochs = tuple(int(fold.trial.epochs[i]) for fold, i in pairs)
-            epoch, history = int(trial.epochs[at]), one.history(resample)
-            found.append(Candidate(trial.trial, trial.hyperparameters, epoch, history, epochs))
-        return found
+            epoch, history = int(trial.epochs[at]), resampled.history(resample)
+            candidates.append(Candidate(trial.trial, trial.hyperparameters, epoch, history, epochs))
+        return candidates

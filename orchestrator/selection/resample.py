@@ -32,7 +32,7 @@ QUICKLY_RESAMPLED = 3000
 
 
 def resamples_for(snapshots: int) -> int:
-    """How many resamples a report makes by default, of so many snapshots of all trials together.
+    """Return how many resamples a report makes by default, by the snapshots of all trials.
 
     The ends of an interval from R resamples vary by about 1.36 / sqrt(R) of its half-width, the
     standard error of a normal's 2.5 % quantile: 4 % with 1,000, which every strategy has where
@@ -67,7 +67,7 @@ class ResampledCell:
 
     @property
     def reported(self) -> np.ndarray:
-        """What methods are compared by, in each resample of tasks, as ``values``."""
+        """Return what methods are compared by, in each resample of tasks, as ``values``."""
         return self.values if self.mixed_values is None else self.mixed_values
 
 
@@ -117,18 +117,20 @@ def resample(
             for choice in (c for s in wanted for c in cells[s] if c.seed == seed):
                 choice.scores("novel")  # which comparisons need: read while the file is open
             crossed = any(strategy.cross_validated for strategy in wanted)
-            own = [ResampledTrial(t, draws, groups, folds.of(t) if crossed else ()) for t in trials]
-            replicate = ResampledReplicate(own, draws.resamples, one_by_one)
+            resampled = [
+                ResampledTrial(t, draws, groups, folds.of(t) if crossed else ()) for t in trials
+            ]
+            replicate = ResampledReplicate(resampled, draws.resamples, one_by_one)
             select = replicate.select_highest if alone else replicate.select
             for s in wanted:
                 chosen, at = select(first[s.snapshot], second[s.hyperparameter])
-                found = _drawn(own, chosen, at, selected.base_weight)
-                rows.setdefault((method, s), []).append(found)
+                drawn = _drawn(resampled, chosen, at, selected.base_weight)
+                rows.setdefault((method, s), []).append(drawn)
     return tuple(
         _cell(selected.cell(method, s), rows[method, s], draws, "classes" if classes else "tasks")
         for method in selected.methods
         for s in selected.strategies
-        if (method, s) in rows and all(one.measured for one in rows[method, s])
+        if (method, s) in rows and all(drawn.measured for drawn in rows[method, s])
     )
 
 
@@ -153,9 +155,9 @@ class _Drawn(NamedTuple):
 def _drawn(
     trials: Sequence[ResampledTrial], chosen: np.ndarray, at: np.ndarray, base_weight: float | None
 ) -> _Drawn:
-    own = {number: np.flatnonzero(chosen == number) for number in range(len(trials))}
+    rows_of = {number: np.flatnonzero(chosen == number) for number in range(len(trials))}
     read: tuple[Measure, ...] = ("novel",) if base_weight is None else ("novel", "base")
-    for number, rows in own.items():
+    for number, rows in rows_of.items():
         means = [trials[number].trial.scores[m, "report"].means for m in read]
         if not np.isfinite(np.array(means)[:, at[rows]]).all():
             # The rest would be a sample of the choices that happen to be measured.
@@ -163,11 +165,11 @@ def _drawn(
 
     def report(measure: Measure) -> np.ndarray:
         values = np.full(len(chosen), np.nan)
-        for number, rows in own.items():
+        for number, rows in rows_of.items():
             if len(rows):  # do not read a table that nothing was chosen from
                 own_rows, which = np.unique(at[rows], return_inverse=True)
-                found = trials[number].columns(measure, own_rows.tolist(), "report")
-                values[rows] = found[rows, which]
+                means = trials[number].columns(measure, own_rows.tolist(), "report")
+                values[rows] = means[rows, which]
         return values
 
     novel = report("novel")
@@ -178,17 +180,17 @@ def _drawn(
 def _cell(
     choices: Sequence[Selection], rows: Sequence[_Drawn], draws: Resampling, over: str
 ) -> ResampledCell:
-    values, codes = np.stack([one.novel for one in rows]), np.stack([one.codes for one in rows])
-    by_mixture = [one.mixed for one in rows if one.mixed is not None]
+    values, codes = np.stack([row.novel for row in rows]), np.stack([row.codes for row in rows])
+    by_mixture = [row.mixed for row in rows if row.mixed is not None]
     reported = np.stack(by_mixture) if by_mixture else None
 
     def interval(values: np.ndarray, tasks: Interval) -> SelectionBootstrap:
-        found = summarised(values, codes, over)
+        bootstrap = summarised(values, codes, over)
         if not identical(choices):
-            return found
+            return bootstrap
         # Only tasks vary, and noise must not make it narrower than their plain interval.
-        low, high = np.fmin(found.low, tasks.low), np.fmax(found.high, tasks.high)
-        return replace(found, low=float(low), high=float(high), caution=IDENTICAL)
+        low, high = np.fmin(bootstrap.low, tasks.low), np.fmax(bootstrap.high, tasks.high)
+        return replace(bootstrap, low=float(low), high=float(high), caution=IDENTICAL)
 
     method = choices[0].method
     # As many as all seeds have: a selector that is run one by one has fewer.
@@ -196,7 +198,7 @@ def _cell(
     return ResampledCell(
         method=method,
         strategy=choices[0].strategy,
-        seeds=tuple(one.seed for one in choices),
+        seeds=tuple(row.seed for row in choices),
         result=interval(values, choices[0].novel),
         values=values,
         weights=weights,

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fsl_sweep.orchestrator.records.measures import Measure, ScoreTable, TrialHistory
+from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, ScoreTable, TrialHistory
+from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.selectors.mixture import mixed
 from fsl_sweep.orchestrator.statistics import (
     Interval,
@@ -58,14 +59,14 @@ class Tasks:
         self._read: dict[Measure, dict[int, Scores]] = {}
 
     def of(self, row: int, measure: Measure) -> Scores:
-        """The scores of one of the snapshots by its position. Raises as ``ScoreTable.load``."""
+        """Return the scores of the snapshot at a position. Raises as ``ScoreTable.load``."""
         if measure not in self._read:
             table = self._tables[measure]
             self._read[measure] = {
-                at: (replace(mean_interval(own), mean=float(table.means[at])), own)
+                at: (replace(mean_interval(tasks), mean=float(table.means[at])), tasks)
                 if table.per_task
-                else (mean_alone(float(own[0])), own[:0])
-                for at, own in zip(self._rows, table.load()[self._rows], strict=True)
+                else (mean_alone(float(tasks[0])), tasks[:0])
+                for at, tasks in zip(self._rows, table.load()[self._rows], strict=True)
             }
         return self._read[measure][row]
 
@@ -78,12 +79,21 @@ class ReportScores(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Pick:
+    """A snapshot that a strategy chose, before it is measured. Attributes as of ``Selection``."""
+
+    snapshot: Snapshot
+    strategy: Strategy
+    novel_evaluations: int
+
+
+@dataclass(frozen=True)
 class Selection:
     """What one strategy chose for one method and seed.
 
     Attributes:
-        method, seed, strategy: which cell.
-        trial, configuration, hyperparameters, epoch: the chosen snapshot.
+        snapshot: the chosen snapshot; trial, method, seed and epoch are asked of it.
+        strategy: which strategy.
         means: its mean accuracy on the report tasks by measure; NaN where it is not known.
         regret: NovelGen on the report tasks of the choice of oracle / oracle, for the same method
             and seed, minus this one's. The oracle too chooses on the selection tasks, so that the
@@ -95,54 +105,72 @@ class Selection:
         scores: reads the interval and the accuracy of each report task of a measure, as of
             ``Tasks.of``: most questions need only means.
         base_weight: of BaseGen in the mixture that methods are compared by; None for NovelGen.
-        among_all: as of ``TrialHistory``.
     """
 
-    method: str
-    seed: int
+    snapshot: Snapshot
     strategy: Strategy
-    trial: str
-    configuration: str
-    hyperparameters: Mapping[str, Any]
-    epoch: int
     means: Mapping[Measure, float]
     regret: float
     novel_evaluations: int
     scores: Callable[[Measure], Scores] = field(repr=False, compare=False)
     base_weight: float | None = None
-    among_all: bool = False
+
+    @property
+    def method(self) -> str:
+        """Return the method of the snapshot."""
+        return self.snapshot.method
+
+    @property
+    def seed(self) -> int:
+        """Return the seed of the snapshot."""
+        return self.snapshot.seed
+
+    @property
+    def trial(self) -> str:
+        """Return the id of the snapshot's trial."""
+        return self.snapshot.trial
+
+    @property
+    def epoch(self) -> int:
+        """Return the epoch of the snapshot."""
+        return self.snapshot.epoch
+
+    @property
+    def hyperparameters(self) -> Mapping[str, Any]:
+        """Return the hyperparameters of the snapshot."""
+        return self.snapshot.hyperparameters
 
     @property
     def novel(self) -> Interval:
-        """Accuracy on the report tasks of the novel classes, with an interval over tasks.
+        """Return the accuracy on the report tasks of the novel classes, with 95 % over tasks.
 
-        Without one if only means were recorded. Raises as ``ScoreTable.load``.
+        Without an interval if only means were recorded. Raises as ``ScoreTable.load``.
         """
         return self.scores("novel")[0]
 
     @property
     def novel_tasks(self) -> np.ndarray:
-        """Accuracy of each report task, float64 ``[T]``; empty if only means were recorded."""
+        """Return the accuracy of each report task, float64 ``[T]``; empty if not recorded."""
         return self.scores("novel")[1]
 
     @property
     def base(self) -> Interval:
-        """As ``novel``, of the base classes."""
+        """Return the same as ``novel``, of the base classes."""
         return self.scores("base")[0]
 
     @property
     def val(self) -> Interval:
-        """As ``novel``, of the validation classes."""
+        """Return the same as ``novel``, of the validation classes."""
         return self.scores("val")[0]
 
     @property
     def base_tasks(self) -> np.ndarray:
-        """As ``novel_tasks``, of the base classes."""
+        """Return the same as ``novel_tasks``, of the base classes."""
         return self.scores("base")[1]
 
     @property
     def reported(self) -> Interval:
-        """What methods are compared by: NovelGen, or the mixture; its interval is over tasks."""
+        """Return what methods are compared by: NovelGen or the mixture, with 95 % over tasks."""
         if self.base_weight is None:
             return self.novel
         if len(self.novel_tasks):
@@ -151,7 +179,7 @@ class Selection:
 
     @property
     def reported_mean(self) -> float:
-        """The mean of ``reported``."""
+        """Return the mean of ``reported``."""
         if self.base_weight is None:
             return self.means["novel"]
         return mixed(self.base_weight, self.means["base"], self.means["novel"])
@@ -159,20 +187,15 @@ class Selection:
 
 @dataclass(frozen=True)
 class FrontPoint:
-    """One configuration's selected snapshot, on the front or not.
+    """The selected snapshot of a configuration, and whether it was kept on the front."""
 
-    Attributes:
-        trial, configuration, hyperparameters, epoch: which snapshot.
-        kept: whether it is on the front, as chosen on the selection tasks.
-        report: mean accuracy on the report tasks by measure, in [0, 1]; NaN if not measured.
-    """
-
-    trial: str
-    configuration: str
-    hyperparameters: Mapping[str, Any]
-    epoch: int
+    snapshot: Snapshot
     kept: bool
-    report: Mapping[Measure, float]
+
+    @property
+    def report(self) -> Mapping[Measure, float]:
+        """Return its mean accuracy on the report tasks by measure; NaN if not measured."""
+        return {measure: self.snapshot.mean(measure) for measure in MEASURES}
 
 
 @dataclass(frozen=True)
@@ -183,7 +206,8 @@ class Front:
         method, seed: which replicate.
         snapshot, selector: names of the snapshot selector and of the front selector.
         oracle: whether either reads novel scores.
-        points: all candidates, in plan order.
+        points: all candidates, in plan order. Those on the front were chosen on the selection
+            tasks.
     """
 
     method: str
@@ -194,9 +218,9 @@ class Front:
     points: tuple[FrontPoint, ...]
 
     @property
-    def kept(self) -> tuple[FrontPoint, ...]:
-        """The front itself."""
-        return tuple(point for point in self.points if point.kept)
+    def kept(self) -> tuple[Snapshot, ...]:
+        """Return the front itself."""
+        return tuple(point.snapshot for point in self.points if point.kept)
 
 
 @dataclass(frozen=True)
@@ -222,8 +246,14 @@ class LeftOut:
     fold: int | None = None
     epoch: int | None = None
 
+    @classmethod
+    def of(cls, trial: TrialHistory, reason: str) -> "LeftOut":
+        """Return name an unusable trial."""
+        fold = trial.fold
+        return cls(trial.method, trial.seed, reason, trial.trial, trial.hyperparameters, fold=fold)
+
     def concerns(self, method: str, strategy: Strategy) -> bool:
-        """Whether a cell of (method, strategy) lacks this."""
+        """Return whether a cell of (method, strategy) lacks this."""
         return (
             self.method == method
             and self.snapshot_selector in (None, strategy.snapshot)
@@ -232,18 +262,7 @@ class LeftOut:
         )
 
 
-@dataclass(frozen=True)
-class Pick:
-    """A chosen snapshot before it is measured. Attributes as of ``Selection``."""
-
-    trial: TrialHistory
-    epoch: int
-    strategy: Strategy
-    novel_evaluations: int
-
-
-@dataclass(frozen=True)
-class Picks:
+class Picks(NamedTuple):
     """What the strategies chose for one method and seed.
 
     Attributes:
@@ -252,7 +271,7 @@ class Picks:
     """
 
     picks: tuple[Pick, ...]
-    oracle: Pick | None
+    oracle: Snapshot | None
 
 
 @dataclass(frozen=True)
@@ -279,46 +298,51 @@ class Selected:
 
     @property
     def unmeasured(self) -> tuple[LeftOut, ...]:
-        """The chosen snapshots that are not measured on the report tasks, each once."""
-        there = {(one.trial, one.epoch): one for one in self.left_out if one.epoch is not None}
-        return tuple(there.values())
+        """Return the chosen snapshots that are not measured on the report tasks, each once."""
+        missing = {(gap.trial, gap.epoch): gap for gap in self.left_out if gap.epoch is not None}
+        return tuple(missing.values())
+
+    @property
+    def trials(self) -> set[str]:
+        """Return the ids of the trials of which some snapshot was chosen, measured or not."""
+        return {pick.snapshot.trial for replicate in self.picks for pick in replicate.picks}
 
     def cell(self, method: str, strategy: Strategy) -> tuple[Selection, ...]:
-        """The replicates of a cell; none if any planned part of it is left out."""
-        if any(one.concerns(method, strategy) for one in self.left_out):
+        """Return the replicates of a cell; none if any planned part of it is left out."""
+        if any(gap.concerns(method, strategy) for gap in self.left_out):
             return ()
         return tuple(self._cells.get((method, strategy), ()))
 
     @cached_property
     def _cells(self) -> dict[tuple[str, Strategy], list[Selection]]:
-        found: dict[tuple[str, Strategy], list[Selection]] = {}
-        for one in self.selections:
-            found.setdefault((one.method, one.strategy), []).append(one)
-        return found
+        cells: dict[tuple[str, Strategy], list[Selection]] = {}
+        for selection in self.selections:
+            cells.setdefault((selection.method, selection.strategy), []).append(selection)
+        return cells
 
 
 def identical(choices: Sequence[Selection]) -> bool:
-    """Whether several replicates have the same report scores, and so are no sample of seeds."""
+    """Return whether several replicates have the same report scores, and so sample no seeds."""
     first, *others = choices
     return bool(others) and all(
-        np.array_equal(score(one), score(first), equal_nan=True)
-        for one in others
+        np.array_equal(score(choice), score(first), equal_nan=True)
+        for choice in others
         for score in _SCORES
     )
 
 
 _SCORES: tuple[Callable[[Selection], ArrayLike], ...] = (
-    lambda one: one.means["novel"],
-    lambda one: one.means["base"],
-    lambda one: one.means["val"],
-    lambda one: one.novel_tasks,
-    lambda one: one.base_tasks,
+    lambda choice: choice.means["novel"],
+    lambda choice: choice.means["base"],
+    lambda choice: choice.means["val"],
+    lambda choice: choice.novel_tasks,
+    lambda choice: choice.base_tasks,
 )
 """In this order, so that tasks are seldom read."""
 
 
 def over_seeds(values: Sequence[float], choices: Sequence[Selection]) -> Interval:
-    """The mean of ``values``, one for each of ``choices``, with its interval over seeds.
+    """Return the mean of ``values``, one for each of ``choices``, with its interval over seeds.
 
     NaN, without an interval, unless all are known.
     """
@@ -330,7 +354,7 @@ def over_seeds(values: Sequence[float], choices: Sequence[Selection]) -> Interva
 
 
 def why_unusable(trial: TrialHistory) -> str | None:
-    """Why a trial takes no part in any selection, or None if it does."""
+    """Return why a trial takes no part in any selection, or None if it does."""
     if trial.damaged:
         # Only names: the path of a run folder must not change its report.
         names = ", ".join(PurePath(name).name for name in trial.damaged)

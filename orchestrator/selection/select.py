@@ -17,12 +17,13 @@ import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, ScoreTable, TrialHistory
+from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.replay.lacking import unknown
 from fsl_sweep.orchestrator.selection.budget_curve import read_once
 from fsl_sweep.orchestrator.selection.choices import Chosen, recorded, replicates_of, seen
-from fsl_sweep.orchestrator.selection.fronts import fronts_of
 from fsl_sweep.orchestrator.selection.results import (
     Front,
+    FrontPoint,
     LeftOut,
     Pick,
     Picks,
@@ -38,6 +39,7 @@ from fsl_sweep.orchestrator.selectors import (
     FrontSelector,
     HyperparameterSelector,
     SnapshotSelector,
+    apply,
     hyperparameter_selector,
 )
 from fsl_sweep.orchestrator.selectors.apply import apply_at_once, apply_counted
@@ -49,8 +51,12 @@ __all__ = ["LeftOut", "Selected", "Selection", "Strategy", "measured", "select",
 ORACLE = "oracle"
 """The name of both selectors of the reference that regret is measured against."""
 
-S = TypeVar("S", SnapshotSelector, HyperparameterSelector)
+S = TypeVar("S", SnapshotSelector, HyperparameterSelector, FrontSelector)
 Named = Sequence[tuple[str, S]]
+"""Selectors with the names that they were asked for by."""
+
+Reported = Mapping[tuple[str, str], TrialHistory]
+"""Trials by method and id: two methods may share a trial."""
 
 
 def select(
@@ -75,66 +81,63 @@ def select(
     chosen = histories if isinstance(histories, Chosen) else Chosen(histories)
     first = [(name, chosen.selector(name)) for name in snapshot]
     named = [(name, hyperparameter_selector(name)) for name in hyperparameter]
-    second = [(name, one) for name, one in named if isinstance(one, HyperparameterSelector)]
-    keepers = [(name, one) for name, one in named if isinstance(one, FrontSelector)]
-    read_folds = any(is_cross_validated(one) for _, one in [*first, *named])
+    second = [(name, s) for name, s in named if isinstance(s, HyperparameterSelector)]
+    keepers = [(name, s) for name, s in named if isinstance(s, FrontSelector)]
+    read_folds = any(is_cross_validated(selector) for _, selector in [*first, *named])
     replicates = replicates_of(chosen.planned)
     picks: list[Picks] = []
     fronts: list[Front] = []
     left_out: list[LeftOut] = []
     for trials in replicates.values():
-        gaps = [_gap(trial, reason) for trial in trials if (reason := why_unusable(trial))]
-        torn = [gap for trial in trials if read_folds for gap in chosen.folds.gaps(trial)]
-        left_out += gaps + torn
+        gaps = [LeftOut.of(trial, why) for trial in trials if (why := why_unusable(trial))]
+        fold_gaps = [gap for trial in trials if read_folds for gap in chosen.folds.gaps(trial)]
+        left_out += gaps + fold_gaps
         if not gaps:
-            usable = _usable(first, bool(torn)), _usable(second, bool(torn))
-            found, failed = _choose(trials, chosen, *usable)
-            kept, not_kept = fronts_of(trials, chosen, usable[0], keepers)
-            picks.append(Picks(tuple(found), _oracle(trials, chosen)))
+            usable = _usable(first, bool(fold_gaps)), _usable(second, bool(fold_gaps))
+            choices, failed = _choose(trials, chosen, *usable)
+            kept, not_kept = _fronts(trials, chosen, usable[0], keepers)
+            picks.append(Picks(tuple(choices), _oracle(trials, chosen)))
             fronts += kept
             left_out += failed + not_kept
     selected = Selected(
         methods=tuple(dict.fromkeys(method for method, _ in replicates)),
-        strategies=tuple(_strategy(one, two) for one in first for two in second),
+        strategies=tuple(_strategy(s, t) for s in first for t in second),
         selections=(),
         left_out=tuple(left_out),
         base_weight=base_weight,
         picks=tuple(picks),
     )
-    own = {trial.trial: trial for trial in chosen.planned}
-    return replace(measured(selected, own), fronts=tuple(fronts))
+    return replace(measured(selected, chosen.planned), fronts=tuple(fronts))
 
 
-def measured(selected: Selected, reported: Mapping[str, TrialHistory]) -> Selected:
-    """The same choices with the report scores of ``reported``, by trial id; fronts are left out.
+def measured(selected: Selected, histories: Iterable[TrialHistory]) -> Selected:
+    """Return the same choices with the report scores of ``histories``; fronts are left out.
 
-    A chosen snapshot of a trial that is not there counts as not measured.
+    A chosen snapshot of a trial that is not among them counts as not measured.
     """
-    found = [_measure(one, reported, selected.base_weight) for one in selected.picks]
-    others = [one for one in selected.left_out if one.epoch is None]
+    reported = {(trial.method, trial.trial): trial for trial in histories}
+    parts = [_measure(choices, reported, selected.base_weight) for choices in selected.picks]
+    others = [gap for gap in selected.left_out if gap.epoch is None]
     return replace(
         selected,
-        selections=tuple(one for selections, _ in found for one in selections),
-        left_out=(*others, *(one for _, left_out in found for one in left_out)),
+        selections=tuple(choice for selections, _ in parts for choice in selections),
+        left_out=(*others, *(gap for _, left_out in parts for gap in left_out)),
         fronts=(),
     )
 
 
-def _gap(trial: TrialHistory, reason: str) -> LeftOut:
-    return LeftOut(trial.method, trial.seed, reason, trial.trial, trial.hyperparameters)
-
-
-def _usable(selectors: Named[S], torn: bool) -> Named[S]:
-    """The selectors that can be asked if folds are missing (``torn``) or not."""
-    return [(name, one) for name, one in selectors if not torn or not is_cross_validated(one)]
+def _usable(selectors: Named[S], lacks_folds: bool) -> Named[S]:
+    """Return the selectors that can be asked if folds are missing or not."""
+    return [(name, s) for name, s in selectors if not lacks_folds or not is_cross_validated(s)]
 
 
 def _strategy(
     first: tuple[str, SnapshotSelector], second: tuple[str, HyperparameterSelector]
 ) -> Strategy:
-    (name, one), (other_name, other) = first, second
-    oracle = is_oracle(one) or is_oracle(other)
-    return Strategy(name, other_name, oracle, is_cross_validated(one) or is_cross_validated(other))
+    (name, snapshot), (other_name, hyperparameter) = first, second
+    oracle = is_oracle(snapshot) or is_oracle(hyperparameter)
+    crossed = is_cross_validated(snapshot) or is_cross_validated(hyperparameter)
+    return Strategy(name, other_name, oracle, crossed)
 
 
 def _choose(
@@ -155,19 +158,18 @@ def _choose(
         for other_name, other in second:
             try:
                 if other.every_snapshot:
-                    pick = _of_all(trials, other)
+                    snapshot, spent = _of_all(trials, other)
                 else:
-                    pick = _of_configurations(left, other, chosen, name)
+                    snapshot, spent = _of_configurations(left, other, chosen, name)
             except SelectionError as failure:
                 failed.append(LeftOut(method, seed, str(failure), None, None, name, other_name))
                 continue
-            trial, epoch, spent = pick
             if is_oracle(selector) and not other.every_snapshot:  # it has read all of them before
                 folds = is_cross_validated(other) and other.asks_folds
-                of_folds = [fold for one in trials for fold in chosen.folds.of(one) if folds]
-                spent = sum(len(one.epochs) for one in [*trials, *of_folds])
+                of_folds = [fold for trial in trials for fold in chosen.folds.of(trial) if folds]
+                spent = sum(len(trial.epochs) for trial in [*trials, *of_folds])
             strategy = _strategy((name, selector), (other_name, other))
-            picks.append(Pick(trial, epoch, strategy, spent))
+            picks.append(Pick(snapshot, strategy, spent))
     return picks, failed
 
 
@@ -176,85 +178,136 @@ def _of_configurations(
     selector: HyperparameterSelector,
     chosen: Chosen,
     snapshot: str,
-) -> tuple[TrialHistory, int, int]:
-    """What is chosen, its epoch, and how many novel scores are read.
+) -> tuple[Snapshot, int]:
+    """Return what is chosen, and how many novel scores are read.
 
     Each of ``left`` is a trial with the position of what ``snapshot`` chose in it.
     """
-    found = None
+    at_once = None
     if all(recorded(trial, selector.needs) for trial, _ in left):
-        found = apply_at_once(selector, lambda m: np.array([[seen(t, m)[i] for t, i in left]]))
-    if found is not None and found[0] != NONE:
-        trial, row = left[int(found[0])]
-        return trial, int(trial.epochs[row]), len(left) if is_oracle(selector) else 0
-    given = chosen.candidates([trial for trial, _ in left], snapshot)
+        at_once = apply_at_once(selector, lambda m: np.array([[seen(t, m)[i] for t, i in left]]))
+    if at_once is not None and at_once[0] != NONE:
+        trial, row = left[int(at_once[0])]
+        spent = len(left) if is_oracle(selector) else 0
+        return Snapshot(trial, int(trial.epochs[row])), spent
+    candidates = chosen.candidates([trial for trial, _ in left], snapshot)
     if is_cross_validated(selector) and selector.asks_folds:
-        given = chosen.with_folds(given, snapshot)
-    best, spent = apply_counted(selector, given)
-    trial, row = next(own for own, one in zip(left, given, strict=True) if one is best)
-    return trial, int(trial.epochs[row]), spent
+        candidates = chosen.with_folds(candidates, snapshot)
+    best, spent = apply_counted(selector, candidates)
+    trial, row = next(
+        place for place, candidate in zip(left, candidates, strict=True) if candidate is best
+    )
+    return Snapshot(trial, int(trial.epochs[row])), spent
 
 
 def _of_all(
     trials: Sequence[TrialHistory], selector: HyperparameterSelector
-) -> tuple[TrialHistory, int, int]:
-    """What is chosen among all snapshots, and how many novel scores the selector read."""
+) -> tuple[Snapshot, int]:
+    """Return what is chosen among all snapshots, and how many novel scores are read."""
     whole = Chosen(map(read_once, trials))
-    given = [
-        Candidate(one.trial, one.hyperparameters, int(epoch), whole.history(one))
-        for one in whole.planned
-        for epoch in one.epochs
+    candidates = [
+        Candidate(trial.trial, trial.hyperparameters, int(epoch), whole.history(trial))
+        for trial in whole.planned
+        for epoch in trial.epochs
     ]
-    best, spent = apply_counted(selector, given)
-    return next(one for one in trials if one.trial == best.trial), best.epoch, spent
+    best, spent = apply_counted(selector, candidates)
+    trial = next(trial for trial in trials if trial.trial == best.trial)
+    return Snapshot(trial, best.epoch), spent
 
 
-def _oracle(trials: Sequence[TrialHistory], chosen: Chosen) -> Pick | None:
-    """What oracle / oracle chooses; None if it cannot."""
+def _oracle(trials: Sequence[TrialHistory], chosen: Chosen) -> Snapshot | None:
+    """Return what oracle / oracle chooses; None if it cannot."""
     second = hyperparameter_selector(ORACLE)
     assert isinstance(second, HyperparameterSelector)
     first = [(ORACLE, chosen.selector(ORACLE))]
     picks, _ = _choose(trials, chosen, first, [(ORACLE, second)])
-    return picks[0] if picks else None
+    return picks[0].snapshot if picks else None
+
+
+def _fronts(
+    trials: Sequence[TrialHistory],
+    chosen: Chosen,
+    first: Named[SnapshotSelector],
+    second: Named[FrontSelector],
+) -> tuple[list[Front], list[LeftOut]]:
+    """Return the fronts of one replicate, and what could not be made."""
+    method, seed = trials[0].method, trials[0].seed
+    fronts: list[Front] = []
+    failed: list[LeftOut] = []
+    for name, selector in first:
+        for other_name, other in second:
+            try:
+                candidates = chosen.candidates(trials, name)
+                kept = {id(candidate) for candidate in apply(other, candidates)}
+            except SelectionError as failure:
+                failed.append(LeftOut(method, seed, str(failure), None, None, name, other_name))
+                continue
+            points = tuple(
+                FrontPoint(Snapshot(trial, candidate.epoch), id(candidate) in kept)
+                for trial, candidate in zip(trials, candidates, strict=True)
+            )
+            oracle = is_oracle(selector) or is_oracle(other)
+            fronts.append(Front(method, seed, name, other_name, oracle, points))
+    return fronts, failed
 
 
 def _measure(
-    chosen: Picks, reported: Mapping[str, TrialHistory], base_weight: float | None
+    choices: Picks, reported: Reported, base_weight: float | None
 ) -> tuple[list[Selection], list[LeftOut]]:
-    """Selections; each snapshot is read once, whoever chose it."""
-    epochs: dict[str, set[int]] = {}
-    for pick in chosen.picks:
-        epochs.setdefault(pick.trial.trial, set()).add(pick.epoch)
-    found = {key: _measured(reported[key], own) for key, own in epochs.items() if key in reported}
-    reference = _reference(chosen.oracle, reported)
+    """Return the selections; each snapshot is read once, whoever chose it."""
+    epochs: dict[tuple[str, str], set[int]] = {}
+    for pick in choices.picks:
+        epochs.setdefault(_key(pick.snapshot), set()).add(pick.snapshot.epoch)
+    scores = {key: _measured(reported[key], at) for key, at in epochs.items() if key in reported}
+    reference = _reference(choices.oracle, reported)
     selections: list[Selection] = []
     left_out: list[LeftOut] = []
-    for pick in chosen.picks:
-        if snapshot := found.get(pick.trial.trial, {}).get(pick.epoch):
-            selections.append(_selection(pick, reference, snapshot, base_weight))
+    for pick in choices.picks:
+        snapshot = pick.snapshot
+        if known := scores.get(_key(snapshot), {}).get(snapshot.epoch):
+            selections.append(
+                Selection(
+                    snapshot=Snapshot(reported[_key(snapshot)], snapshot.epoch),
+                    strategy=pick.strategy,
+                    means=known.means,
+                    regret=_regret(reference, known.means["novel"]),
+                    novel_evaluations=pick.novel_evaluations,
+                    scores=known.scores,
+                    base_weight=base_weight,
+                )
+            )
             continue
-        reason = f"the chosen snapshot (epoch {pick.epoch}) is not measured on the report tasks"
+        reason = f"the chosen snapshot (epoch {snapshot.epoch}) is not measured on the report tasks"
         left_out.append(
             replace(
-                _gap(pick.trial, reason),
+                LeftOut.of(snapshot.history, reason),
                 snapshot_selector=pick.strategy.snapshot,
                 hyperparameter_selector=pick.strategy.hyperparameter,
-                epoch=pick.epoch,
+                epoch=snapshot.epoch,
             )
         )
     return selections, left_out
 
 
-def _reference(oracle: Pick | None, trials: Mapping[str, TrialHistory]) -> float:
-    """NovelGen on the report tasks of what oracle / oracle chose; NaN if it is not known."""
-    if oracle is None or oracle.trial.trial not in trials:
+def _key(snapshot: Snapshot) -> tuple[str, str]:
+    return snapshot.method, snapshot.trial
+
+
+def _reference(oracle: Snapshot | None, reported: Reported) -> float:
+    """Return NovelGen on the report tasks of what oracle / oracle chose; NaN if not known."""
+    if oracle is None or _key(oracle) not in reported:
         return float("nan")
-    trial = trials[oracle.trial.trial]
-    return float(trial.scores["novel", "report"].means[trial.index(oracle.epoch)])
+    return Snapshot(reported[_key(oracle)], oracle.epoch).mean("novel")
+
+
+def _regret(reference: float, novel: float) -> float:
+    # Zero if the two are equal except for the order of summation.
+    same = comparable(reference) == comparable(novel)
+    return 0.0 if same else reference - novel
 
 
 def _measured(trial: TrialHistory, epochs: Collection[int]) -> dict[int, ReportScores]:
-    """Snapshots of one trial by epoch, without those whose scores are not all numbers.
+    """Return snapshots of one trial by epoch, without those whose scores are not all numbers.
 
     A measure that the trial does not hold (`unknown`) stays NaN.
     """
@@ -272,26 +325,3 @@ def _measured(trial: TrialHistory, epochs: Collection[int]) -> dict[int, ReportS
         )
         for row in at
     }
-
-
-def _selection(
-    pick: Pick, reference: float, snapshot: ReportScores, base_weight: float | None
-) -> Selection:
-    trial, novel = pick.trial, snapshot.means["novel"]
-    # Zero if the two are equal except for the order of summation.
-    same = comparable(reference) == comparable(novel)
-    return Selection(
-        method=trial.method,
-        seed=trial.seed,
-        strategy=pick.strategy,
-        trial=trial.trial,
-        configuration=trial.configuration,
-        hyperparameters=dict(trial.hyperparameters),
-        epoch=pick.epoch,
-        means=snapshot.means,
-        regret=0.0 if same else reference - novel,
-        novel_evaluations=pick.novel_evaluations,
-        scores=snapshot.scores,
-        base_weight=base_weight,
-        among_all=trial.among_all,
-    )

@@ -55,57 +55,57 @@ def apply(selector: AnySelector, choices: Choices) -> int | Candidate | tuple[Ca
         assert isinstance(choices, History)
         return _snapshot(selector, choices)
     assert not isinstance(choices, History)
-    found, _ = _asked(selector, choices)
-    return found[0] if isinstance(selector, HyperparameterSelector) else found
+    chosen, _ = _chosen(selector, choices)
+    return chosen[0] if isinstance(selector, HyperparameterSelector) else chosen
 
 
 def apply_counted(
-    selector: HyperparameterSelector, given: Sequence[Candidate]
+    selector: HyperparameterSelector, candidates: Sequence[Candidate]
 ) -> tuple[Candidate, int]:
-    """As ``apply``, and how many of the candidates' novel scores it read.
+    """Run a selector as ``apply`` does, and count how many novel scores it read.
 
     With a budget that is what its meter counted, rounded up to whole evaluations; a selector that
     declares ``novel`` without one reads all of them; any other none.
     """
-    (found,), seen = _asked(selector, given)
-    return found, seen
+    (chosen,), seen = _chosen(selector, candidates)
+    return chosen, seen
 
 
 def apply_all(
     selector: SnapshotSelector | HyperparameterSelector,
     scores: Mapping[str, np.ndarray],
-    one: Callable[[int], Choices],
+    choices_of: Callable[[int], Choices],
     few: int,
 ) -> np.ndarray:
-    """Positions of what a selector chooses in many resamples, int64 ``[R]``; NONE for nothing.
+    """Return positions of what is chosen in many resamples, int64 ``[R]``; NONE for nothing.
 
     Args:
         selector: as in ``apply``.
         scores: what the selector declares, float64 ``[R, N]`` of N epochs or candidates.
-        one: the choices of one resample; may raise SelectionError if there are none.
+        choices_of: gives the choices of a resample; may raise SelectionError if there are none.
         few: the number of resamples for a selector that cannot choose in all at once. The
             result is then ``[few]``.
 
     Raises:
         SelectorFault, SealedMeasurement, BudgetSpent: as ``apply``.
     """
-    found = _in_each(selector, scores) if scores else None
-    if found is None:
-        return np.array([_position(selector, one, resample) for resample in range(few)])
-    return found
+    at = _in_each(selector, scores) if scores else None
+    if at is None:
+        return np.array([_position(selector, choices_of, resample) for resample in range(few)])
+    return at
 
 
 def apply_at_once(
     selector: SnapshotSelector | HyperparameterSelector, read: Callable[[str], np.ndarray]
 ) -> np.ndarray | None:
-    """Positions of what ``apply`` chooses in each row, int64 ``[R]``; NONE where it raises.
+    """Return positions of what ``apply`` chooses in each row, int64 ``[R]``; NONE where it raises.
 
     Args:
         selector: as in ``apply``.
         read: gives the scores of a declared measure ``[R, N]``, a row for each set of choices.
 
     Returns:
-        None for a selector that has to be asked one by one: a third party's, whose ``select`` may
+        None for a selector that has to choose row by row: a third party's, whose ``select`` may
         have another rule than its ``choose_all``, or one that reads folds, a meter or no score.
     """
     metered = isinstance(selector, HyperparameterSelector) and selector.novel_budget is not None
@@ -117,13 +117,13 @@ def apply_at_once(
 def _in_each(
     selector: SnapshotSelector | HyperparameterSelector, scores: Mapping[str, np.ndarray]
 ) -> np.ndarray | None:
-    """The checked answer of ``choose_all``."""
+    """Return the checked answer of ``choose_all``."""
     sealed = Measurements({m: v.view() for m, v in scores.items()}, (selector.name, selector.needs))
     with faults_named(selector):
-        found = selector.choose_all(sealed)
-    if found is None:
+        positions = selector.choose_all(sealed)
+    if positions is None:
         return None
-    at, (count, most) = np.asarray(found), next(iter(scores.values())).shape
+    at, (count, most) = np.asarray(positions), next(iter(scores.values())).shape
     if at.shape != (count,) or at.dtype.kind != "i" or at.min() < NONE or at.max() >= most:
         problem = "did not give one position for each resample: `choose_all` must return"
         raise broken_promise(selector, f"{problem} {count} integers from {NONE} to {most - 1}")
@@ -132,11 +132,11 @@ def _in_each(
 
 def _position(
     selector: SnapshotSelector | HyperparameterSelector,
-    one: Callable[[int], Choices],
+    choices_of: Callable[[int], Choices],
     resample: int,
 ) -> int:
     try:
-        choices = one(resample)
+        choices = choices_of(resample)
         if isinstance(selector, SnapshotSelector):
             assert isinstance(choices, History)
             return choices.index(apply(selector, choices))
@@ -164,60 +164,62 @@ def _snapshot(selector: SnapshotSelector, history: History) -> int:
     return int(epoch)
 
 
-def _asked(
-    selector: HyperparameterSelector | FrontSelector, given: Sequence[Candidate]
+def _chosen(
+    selector: HyperparameterSelector | FrontSelector, candidates: Sequence[Candidate]
 ) -> tuple[tuple[Candidate, ...], int]:
-    """The given candidates whose views the selector chooses, in order, and novel scores read."""
-    if not given:
+    """Return the candidates whose views the selector chooses, in order, and novel scores read."""
+    if not candidates:
         raise SelectionError(f"Selector '{selector.name}' has no candidate to choose from.")
-    for candidate in given:
+    for candidate in candidates:
         require(candidate.history, selector.needs, selector.name)
     single = isinstance(selector, HyperparameterSelector)
     if single and selector.novel_budget is not None:
         account = Account(selector.name, selector.novel_budget)
-        sealed = [one.view(selector.needs - {"novel"}, selector.name) for one in given]
-        pairs = zip(sealed, given, strict=True)
-        views = [replace(view, novel=one.metered(account)) for view, one in pairs]
+        unmetered = selector.needs - {"novel"}
+        views = [
+            replace(candidate.view(unmetered, selector.name), novel=candidate.metered(account))
+            for candidate in candidates
+        ]
     else:
         account = None
-        views = [one.view(selector.needs, selector.name) for one in given]
+        views = [candidate.view(selector.needs, selector.name) for candidate in candidates]
     with faults_named(selector):
         answer = (selector.select(views),) if single else tuple(selector.select(views))
-    found = _given(selector, given, views, answer)
-    for one in found:
-        if _is_blank(one, selector.needs):
-            all_nan = all(_is_blank(other, selector.needs) for other in given)
-            raise _chose_nan(selector, f"trial {one.trial}", "candidates", all_nan=all_nan)
-    seen = len(given) if is_oracle(selector) else 0
-    return found, seen if account is None else account.evaluations
+    chosen = _behind(selector, candidates, views, answer)
+    for candidate in chosen:
+        if _is_blank(candidate, selector.needs):
+            all_nan = all(_is_blank(other, selector.needs) for other in candidates)
+            raise _chose_nan(selector, f"trial {candidate.trial}", "candidates", all_nan=all_nan)
+    seen = len(candidates) if is_oracle(selector) else 0
+    return chosen, seen if account is None else account.evaluations
 
 
-def _given(
+def _behind(
     selector: AnySelector,
-    given: Sequence[Candidate],
+    candidates: Sequence[Candidate],
     views: Sequence[Candidate],
     answer: Sequence[Candidate],
 ) -> tuple[Candidate, ...]:
-    """The candidates whose views are in the answer, in the order in which they were given."""
-    for one in answer:
-        if not any(one is view for view in views):
-            problem = f"chose {short(repr(one))}, which is not one of the candidates: it must "
+    """Return the candidates whose views are in the answer, in the order of ``candidates``."""
+    for choice in answer:
+        if not any(choice is view for view in views):
+            problem = f"chose {short(repr(choice))}, which is not one of the candidates: it must "
             raise broken_promise(selector, f"{problem}return what it was given")
     if not answer:
         problem = "chose no candidate at all: if there is nothing to choose it must raise "
         raise broken_promise(selector, f"{problem}SelectionError")
-    chosen = {id(one) for one in answer}
-    return tuple(one for one, view in zip(given, views, strict=True) if id(view) in chosen)
+    chosen = {id(view) for view in answer}
+    return tuple(c for c, view in zip(candidates, views, strict=True) if id(view) in chosen)
 
 
 def _is_blank(candidate: Candidate, needs: frozenset[str]) -> bool:
-    """Whether all declared scores of the selected snapshot are NaN."""
+    """Tell whether all declared scores of the selected snapshot are NaN."""
     scores = candidate.scores
     return bool(needs) and all(np.isnan(scores[measure]) for measure in needs)
 
 
 def _chose_nan(selector: AnySelector, answer: str, others: str, *, all_nan: bool) -> Exception:
-    """The exception for an answer of which all that the selector declared is NaN."""
+    """Return the exception for an answer of which all that the selector declared is NaN."""
     needs = ", ".join(sorted(selector.needs))
     if all_nan:
         return SelectionError(

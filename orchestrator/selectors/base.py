@@ -33,7 +33,7 @@ class SnapshotSelector(ABC):
 
     @property
     def highest_of(self) -> str | None:
-        """The measure whose highest value it always chooses, the first among equals, if any.
+        """Name the measure whose highest value it always chooses, the first among equals, if any.
 
         Snapshots that are never the highest then need not be resampled.
         """
@@ -41,14 +41,14 @@ class SnapshotSelector(ABC):
 
     @abstractmethod
     def select(self, history: History) -> int:
-        """An epoch of ``history.epochs``.
+        """Choose an epoch of ``history.epochs``.
 
         Raises:
             SelectionError: there is nothing to choose from.
         """
 
     def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray | None:
-        """Positions of the chosen epochs in many resamples at once, int ``[R]``.
+        """Return positions of the chosen epochs in many resamples at once, int ``[R]``.
 
         They are what ``select`` would choose in each row of ``scores`` (the declared measures in
         each resample of the tasks, float64 ``[R, E]``); NONE where it would raise SelectionError.
@@ -82,19 +82,19 @@ class HyperparameterSelector(ABC):
 
     @property
     def highest_of(self) -> str | None:
-        """As of ``SnapshotSelector``."""
+        """Name the measure as ``SnapshotSelector.highest_of`` does."""
         return None
 
     @abstractmethod
     def select(self, candidates: Sequence[Candidate]) -> Candidate:
-        """One of ``candidates``, which come in plan order.
+        """Choose one of ``candidates``, which come in plan order.
 
         Raises:
             SelectionError: there is nothing to choose from.
         """
 
     def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray | None:
-        """As ``SnapshotSelector.choose_all``, of the selected snapshots' scores ``[R, n]``.
+        """Choose as ``SnapshotSelector.choose_all``, by the selected snapshots' scores ``[R, n]``.
 
         Resamples are not metered: with a budget, the rows hold all novel scores, and the selector
         must not use more of them than the budget would pay for.
@@ -118,7 +118,7 @@ class FrontSelector(ABC):
 
     @abstractmethod
     def select(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-        """Some of ``candidates``, in their order.
+        """Keep some of ``candidates``, in their order.
 
         Raises:
             SelectionError: there is nothing to choose from.
@@ -129,10 +129,10 @@ AnySelector = SnapshotSelector | HyperparameterSelector | FrontSelector
 
 
 def is_oracle(selector: AnySelector) -> bool:
-    """Whether the selector reads novel scores."""
+    """Tell whether the selector reads novel scores."""
     return "novel" in selector.needs
 
 
 def is_cross_validated(selector: AnySelector) -> bool:
-    """Whether the selector reads what class folds measured."""
+    """Tell whether the selector reads what class folds measured."""
     return "cv" in selector.needs

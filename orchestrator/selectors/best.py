@@ -17,24 +17,24 @@ class _Scored:
 
     @property
     def highest_of(self) -> str | None:
-        """The one measure that is needed, unless a subclass makes another rule of it."""
-        own, rules = type(self), (BestSnapshot.select, BestConfiguration.select)
-        usual = own.score is _Scored.score and own.choose_all is _Scored.choose_all
+        """Name the one measure that is needed, unless a subclass has another rule."""
+        cls, rules = type(self), (BestSnapshot.select, BestConfiguration.select)
+        usual = cls.score is _Scored.score and cls.choose_all is _Scored.choose_all
         measure, *others = self.needs
-        return measure if usual and getattr(own, "select", None) in rules and not others else None
+        return measure if usual and getattr(cls, "select", None) in rules and not others else None
 
     def score(self, scores: Mapping[str, Any]) -> Any:
-        """The score, from measures that are numbers or arrays of any one shape; higher is better.
+        """Return the score of measures, numbers or arrays of one shape; higher is better.
 
         By default the one measure that the selector needs. It must be elementwise, because
-        resampling asks for all resamples at once, and in the units of accuracies: scores are
+        resampling scores all resamples at once, and in the units of accuracies: scores are
         compared by ``statistics.ties.comparable``.
         """
         (measure,) = self.needs
         return scores[measure]
 
     def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray | None:
-        """Position of the highest score in each row."""
+        """Return the position of the highest score in each row."""
         return best_of_each(self.score(scores))
 
 
@@ -42,7 +42,7 @@ class BestSnapshot(_Scored, SnapshotSelector):
     """The snapshot with the highest score; subclasses define the score."""
 
     def select(self, history: History) -> int:
-        """The epoch of the highest score. Raises SelectionError if all scores are NaN."""
+        """Choose the epoch of the highest score. Raises SelectionError if all scores are NaN."""
         return int(history.epochs[first_best(comparable(self.score(history.scores)))])
 
 
@@ -50,12 +50,12 @@ class BestConfiguration(_Scored, HyperparameterSelector):
     """The candidate with the highest score; subclasses define the score."""
 
     def select(self, candidates: Sequence[Candidate]) -> Candidate:
-        """The candidate of the highest score. Raises SelectionError if all scores are NaN."""
+        """Choose the candidate of the highest score. Raises SelectionError if all are NaN."""
         return candidates[first_best(comparable([self.score(c.scores) for c in candidates]))]
 
 
 def first_best(scores: np.ndarray) -> int:
-    """Position of the highest of ``scores [n]``; the first among equals, never a NaN.
+    """Return the position of the highest of ``scores [n]``; the first among equals, never a NaN.
 
     Accuracies should have gone through ``statistics.ties.comparable``.
 
@@ -69,6 +69,6 @@ def first_best(scores: np.ndarray) -> int:
 
 
 def best_of_each(scores: np.ndarray) -> np.ndarray:
-    """As ``first_best`` in each row of ``scores [R, n]``; NONE if all are NaN."""
+    """Return the ``first_best`` of each row of ``scores [R, n]``; NONE if all are NaN."""
     ranked = np.where(np.isnan(scores), -np.inf, comparable(scores))
     return np.where(np.isnan(scores).all(axis=-1), NONE, ranked.argmax(axis=-1))

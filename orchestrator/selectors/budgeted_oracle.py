@@ -56,18 +56,18 @@ class BudgetedOracle(HyperparameterSelector):
         self.every_snapshot = over == "snapshots"
 
     def select(self, candidates: Sequence[Candidate]) -> Candidate:
-        """The best candidate that the budget finds.
+        """Choose the best candidate that the budget finds.
 
         Raises:
             SelectionError: all scores are NaN, or the budget is less than a task each.
         """
-        meters = [one.novel for one in candidates if one.novel is not None]
-        val = comparable([one.scores["val"] for one in candidates])
+        meters = [c.novel for c in candidates if c.novel is not None]
+        val = comparable([candidate.scores["val"] for candidate in candidates])
         assert self.novel_budget is not None
         return candidates[ALLOCATIONS[self.allocation](meters, val, self.novel_budget)]
 
     def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray | None:
-        """With ``top``; the other allocations measure snapshots on a part of their tasks."""
+        """Choose with ``top``; other allocations measure snapshots on a part of their tasks."""
         if self.allocation != "top":
             return None
         val, novel = comparable(scores["val"]), comparable(scores["novel"])
@@ -77,10 +77,9 @@ class BudgetedOracle(HyperparameterSelector):
 
 
 def allocations_of(selectors: Iterable[object]) -> tuple[str, ...]:
-    """The allocations over configurations of the budgeted oracles among some selectors."""
-    own = (one for one in selectors if isinstance(one, BudgetedOracle))
-    found = (one.allocation for one in own if not one.every_snapshot)
-    return tuple(dict.fromkeys(found))
+    """Return the allocations over configurations of the budgeted oracles among selectors."""
+    oracles = (s for s in selectors if isinstance(s, BudgetedOracle) and not s.every_snapshot)
+    return tuple(dict.fromkeys(oracle.allocation for oracle in oracles))
 
 
 def _top(meters: Sequence[Meter], val: np.ndarray, budget: int) -> int:

@@ -22,7 +22,7 @@ class Candidate:
         trial: the trial id.
         hyperparameters: axis values that set this configuration apart.
         epoch: the epoch that the snapshot selector chose.
-        history: the whole trial.
+        history: all snapshots of the trial.
         fold_epochs: the epoch chosen in each of ``history.folds``; None for ``epoch`` in all.
         novel: measures the selected snapshot on novel tasks, for a selector with a budget.
     """
@@ -36,7 +36,7 @@ class Candidate:
 
     @property
     def scores(self) -> Measurements[float]:
-        """Scores of the selected snapshot by measure; ``cv`` of the snapshots of the folds."""
+        """Return scores of the selected snapshot by measure; ``cv`` of the folds' snapshots."""
         i, held = self.history.index(self.epoch), self.history.scores
         at_epoch = {measure: float(values[i]) for measure, values in held.items()}
         if self.fold_epochs is not None and "cv" in at_epoch:
@@ -46,19 +46,19 @@ class Candidate:
 
     @property
     def tasks(self) -> Measurements[np.ndarray]:
-        """Per-task accuracies ``[T]`` of the selected snapshot by measure."""
+        """Return per-task accuracies ``[T]`` of the selected snapshot by measure."""
         held = self.history.tasks
         return Measurements({m: partial(self._row, m) for m in held}, held._sealed_for)
 
     def view(self, needs: Iterable[str], selector: str = "selector") -> "Candidate":
-        """The same candidate with a sealed history. Raises as ``History.view``."""
+        """Return the same candidate with a sealed history. Raises as ``History.view``."""
         history = self.history.view(needs, selector)
         fold_epochs = self.fold_epochs if history._folds else None
-        own = {key: deepcopy(value) for key, value in self.hyperparameters.items()}
-        return Candidate(self.trial, own, self.epoch, history, fold_epochs)
+        hyperparameters = deepcopy(dict(self.hyperparameters))
+        return Candidate(self.trial, hyperparameters, self.epoch, history, fold_epochs)
 
     def metered(self, account: Account) -> Meter:
-        """A meter of the selected snapshot's novel tasks; ``account`` pays."""
+        """Return a meter of the selected snapshot's novel tasks; ``account`` pays."""
         tasks = partial(self._row, "novel") if "novel" in self.history.tasks else None
         return Meter(account, self.scores["novel"], tasks)
 

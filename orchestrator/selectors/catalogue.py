@@ -1,6 +1,6 @@
 """The tables of selectors, and how a sweep file's name becomes a selector."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from typing import Any, TypeVar
 
 from fsl_sweep.orchestrator.catalogue import Catalogue, Info
@@ -88,7 +88,7 @@ _BLIND = frozenset(
 
 
 def snapshot_selector(text: str) -> SnapshotSelector:
-    """The selector called ``name``, or ``name(1, 0.5)`` with arguments.
+    """Make the selector called ``name``, or ``name(1, 0.5)`` with arguments.
 
     Raises:
         SelectorFault: a third party's class cannot be one, or fails to be constructed.
@@ -99,12 +99,19 @@ def snapshot_selector(text: str) -> SnapshotSelector:
 
 
 def hyperparameter_selector(text: str) -> HyperparameterSelector | FrontSelector:
-    """As ``snapshot_selector``, for configurations."""
+    """Make a selector as ``snapshot_selector`` does, for configurations."""
     return _built(HYPERPARAMETER_SELECTORS, text, (HyperparameterSelector, FrontSelector))
 
 
+BUILD: dict[str, Callable[[str], AnySelector]] = {
+    "snapshot": snapshot_selector,
+    "hyperparameter": hyperparameter_selector,
+}
+"""What makes a selector of each step from its name."""
+
+
 def asked_for(step: str, typed: Sequence[str], folds: bool) -> tuple[str, ...]:
-    """Our names of the selectors of one step that were asked for, checked.
+    """Check the selectors of one step that a user names, and return our names of them.
 
     Args:
         step: ``snapshot`` or ``hyperparameter``.
@@ -119,9 +126,8 @@ def asked_for(step: str, typed: Sequence[str], folds: bool) -> tuple[str, ...]:
         names = tuple(selector_names(typed))
     except ValueError as failure:
         raise ConfigError("", f"--{step}", str(failure)) from None
-    build = snapshot_selector if step == "snapshot" else hyperparameter_selector
     for name in names:
-        if is_cross_validated(build(name)) and not folds:
+        if is_cross_validated(BUILD[step](name)) and not folds:
             problem = f"'{name}' needs class folds, which this run has none of; leave it out"
             raise ConfigError("", f"--{step}", problem)
     return names
@@ -141,7 +147,7 @@ def _built(catalogue: Catalogue[S], text: str, kinds: tuple[type, ...]) -> S:
 
 
 def _class(catalogue: Catalogue[S], name: str) -> type[S]:
-    """The class of that name; the message names the other step if it belongs there."""
+    """Find the class of that name; the message names the other step if it belongs there."""
     try:
         return catalogue.find(name).cls
     except UnknownName:
@@ -160,7 +166,7 @@ def _class(catalogue: Catalogue[S], name: str) -> type[S]:
                 )
                 raise ConfigError("", "", problem) from None
         names = catalogue.names()
-        guarded = [one for one in names if one not in _BLIND]
+        guarded = [known for known in names if known not in _BLIND]
         raise UnknownName(catalogue.kind, name, names, guarded) from None
 
 

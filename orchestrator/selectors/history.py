@@ -57,7 +57,7 @@ class History:
         tasks: Mapping[str, ArrayLike] | None = None,
         folds: Sequence["History"] = (),
     ) -> "History":
-        """A history written by hand: scores ``[E]`` and per-task accuracies ``[E, T]``.
+        """Make a history by hand, of scores ``[E]`` and per-task accuracies ``[E, T]``.
 
         Each of ``folds`` is the history of the same configuration trained without one class fold;
         its ``val`` is the accuracy on that fold's classes. Its epochs may differ.
@@ -68,8 +68,8 @@ class History:
         order = np.array(epochs, dtype=np.int64)
         if order.ndim != 1 or (np.diff(order) <= 0).any():
             raise ValueError(f"Epochs must be strictly ascending, not {order.tolist()}.")
-        given = {"train_loss": train_loss, "base": base, "val": val, "novel": novel}
-        scores = {m: np.array(v, np.float64) for m, v in given.items() if v is not None}
+        columns = {"train_loss": train_loss, "base": base, "val": val, "novel": novel}
+        scores = {m: np.array(v, np.float64) for m, v in columns.items() if v is not None}
         for measure, values in scores.items():
             if values.shape != order.shape:
                 raise ValueError(f"'{measure}' is {values.shape}, but epochs are {order.shape}.")
@@ -87,7 +87,7 @@ class History:
 
     @classmethod
     def from_trial(cls, trial: TrialHistory, folds: Iterable[TrialHistory] = ()) -> "History":
-        """The history of a full trial on its selection tasks; tasks are read on demand.
+        """Make the history of a full trial on its selection tasks; tasks are read on demand.
 
         ``folds`` are the trials of all its class folds, or none.
         """
@@ -100,7 +100,7 @@ class History:
 
     @property
     def folds(self) -> tuple["History", ...]:
-        """The same configuration trained without each class fold; empty without cross-validation.
+        """Return the configuration trained without each class fold; none without cross-validation.
 
         In a sealed view they hold only ``val``, the accuracy on the fold's classes.
 
@@ -113,14 +113,14 @@ class History:
         return self._folds
 
     def index(self, epoch: int) -> int:
-        """Position of an epoch in the arrays. Raises KeyError if it was not recorded."""
+        """Return the position of an epoch in the arrays. Raises KeyError if it was not recorded."""
         at = int(np.searchsorted(self.epochs, epoch))
         if at == len(self.epochs) or self.epochs[at] != epoch:
             raise KeyError(f"Epoch {epoch} was not recorded.")
         return at
 
     def view(self, needs: Iterable[str], selector: str = "selector") -> "History":
-        """A history that holds only the measures that ``selector`` declared.
+        """Return a history that holds only the measures that ``selector`` declared.
 
         Raises:
             ValueError: a need is not a measure.
@@ -142,7 +142,7 @@ class History:
 
 
 def require(history: History, needs: Iterable[str], selector: str) -> None:
-    """Raises SelectionError if a declared measure was not recorded or the history is empty."""
+    """Raise SelectionError if a declared measure was not recorded or the history is empty."""
     if len(history.epochs) == 0:
         raise SelectionError(f"Selector '{selector}' has no snapshot to choose from.")
     missing = sorted(frozenset(needs) - history.scores.keys())
@@ -158,7 +158,7 @@ def require(history: History, needs: Iterable[str], selector: str) -> None:
 
 
 def _over_folds(epochs: np.ndarray, folds: Sequence[History]) -> np.ndarray:
-    """Mean over folds of ``val`` at each epoch ``[E]``; NaN unless every fold has the epoch."""
+    """Average ``val`` over folds at each epoch ``[E]``; NaN unless every fold has the epoch."""
     table = np.full((len(folds), len(epochs)), np.nan)
     for row, fold in zip(table, folds, strict=True):
         curve = dict(zip(fold.epochs.tolist(), fold.scores["val"].tolist(), strict=True))

@@ -62,13 +62,13 @@ class CrossValidated(BestConfiguration):
         self.asks_folds = snapshots == "own"
 
     def select(self, candidates: Sequence[Candidate]) -> Candidate:
-        """The candidate of the highest average.
+        """Choose the candidate of the highest average.
 
         Raises:
             SelectionError: all averages are NaN, or a fold has no record of a candidate's epoch
                 where epochs are aligned.
         """
-        scores = [one.scores["cv"] if self.asks_folds else _aligned(one) for one in candidates]
+        scores = [c.scores["cv"] if self.asks_folds else _aligned(c) for c in candidates]
         return candidates[first_best(comparable(scores))]
 
 
@@ -95,8 +95,8 @@ class Pareto(FrontSelector):
     needs: ClassVar[frozenset[str]] = frozenset({"base", "novel"})
 
     def select(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-        """The front, in plan order. Raises SelectionError if no candidate has both scores."""
-        scores = [[one.scores[m] for m in ("base", "novel")] for one in candidates]
+        """Return the front, in plan order. Raises SelectionError if none has both scores."""
+        scores = [[c.scores[m] for m in ("base", "novel")] for c in candidates]
         points = np.array(scores).reshape(-1, 2)  # two columns without any candidate too
         if np.isnan(points).any(axis=1).all():
             raise SelectionError("There is no score to choose by: all are NaN, or there are none.")
@@ -104,14 +104,14 @@ class Pareto(FrontSelector):
 
 
 def front(points: np.ndarray) -> np.ndarray:
-    """Which of ``points [n, d]`` no other dominates (higher is better), bool ``[n]``.
+    """Tell which of ``points [n, d]`` no other dominates (higher is better), bool ``[n]``.
 
     A point dominates another that it equals or exceeds everywhere and exceeds somewhere. A point
     with a NaN neither dominates nor is on the front. Accuracies should have gone through
     ``statistics.ties.comparable``.
     """
-    whole = ~np.isnan(points).any(axis=1)
+    known = ~np.isnan(points).any(axis=1)
     at_least = (points[:, None] >= points[None, :]).all(axis=2)  # [n, n]: row against column
     above = (points[:, None] > points[None, :]).any(axis=2)
     dominated = np.any(at_least & above, axis=0)
-    return np.logical_and(whole, ~dominated)
+    return np.logical_and(known, ~dominated)

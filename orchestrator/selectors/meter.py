@@ -1,7 +1,7 @@
 """Novel tasks behind a meter, for a selector with a budget.
 
 One *evaluation* is one snapshot on all of its novel selection tasks. Measuring a snapshot on k of
-its T tasks costs k / T, and going from k to more costs the difference. Asking again costs nothing.
+its T tasks costs k / T, and going from k to more costs the difference. Reading again costs nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ class Account:
 
     @property
     def evaluations(self) -> int:
-        """What was spent, rounded up to whole evaluations."""
+        """Return what was spent, rounded up to whole evaluations."""
         return ceil(self.spent)
 
     def pay(self, cost: Fraction) -> None:
@@ -53,11 +53,11 @@ class Meter:
 
     @property
     def tasks(self) -> int:
-        """Number of tasks; 1 if only the mean was recorded."""
+        """Return the number of tasks; 1 if only the mean was recorded."""
         return 1 if self._load is None else len(self._load())
 
     def accuracy(self, tasks: int | None = None) -> float:
-        """Mean accuracy on the first ``tasks`` tasks (all by default), in [0, 1]; may be NaN.
+        """Measure the mean accuracy on the first ``tasks`` (all by default), in [0, 1]; may be NaN.
 
         Tasks are independent draws in a fixed order that is common to all snapshots, so that the
         first ones are a fair sample, and comparisons are paired.
@@ -83,7 +83,7 @@ class Meter:
 
 
 def share(budget: Fraction, meters: Sequence[Meter]) -> int:
-    """Tasks for each snapshot if ``budget`` evaluations are shared equally among them.
+    """Return tasks for each snapshot if ``budget`` evaluations are shared equally among them.
 
     Raises:
         SelectionError: that is less than one task each.

@@ -33,19 +33,19 @@ class Mixture:
         self.base_weight = checked_weight(base_weight)
 
     def score(self, scores: Mapping[str, Any]) -> Any:
-        """The mixture."""
+        """Return the mixture."""
         return mixed(self.base_weight, scores["base"], scores["val"])
 
 
 def checked_weight(weight: Any) -> float:
-    """A weight as a float in [0, 1]. Raises ValueError on anything else."""
+    """Return a weight as a float in [0, 1]. Raises ValueError on anything else."""
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
         raise ValueError(f"the weight of a mixture lies between 0 and 1, not {weight!r}")
     return float(weight)
 
 
 def mixed(weight: float, first: Any, second: Any) -> Any:
-    """``weight * first + (1 - weight) * second``, elementwise on numbers or arrays.
+    """Return ``weight * first + (1 - weight) * second``, elementwise on numbers or arrays.
 
     This is the expected accuracy on tasks that come from the first distribution with probability
     ``weight`` and else from the second. A measure of weight 0 is not used: a mixture of weight 1
@@ -57,7 +57,7 @@ def mixed(weight: float, first: Any, second: Any) -> Any:
 
 
 def base_weight(metric: str) -> float | None:
-    """The weight of BaseGen in the reported metric ``mixture(w)``; None for ``novel``.
+    """Return the weight of BaseGen in the reported metric ``mixture(w)``; None for ``novel``.
 
     Raises:
         UnknownName: the metric is neither.

@@ -10,7 +10,7 @@ _CALL = re.compile(r"(?P<name>[^()]+)(?:\((?P<arguments>[^()]*)\))?")
 
 
 def parse(text: str) -> tuple[str, tuple[Any, ...]]:
-    """Our name and the arguments of ``name(1, 0.5, word)``; numbers become numbers.
+    """Return our name and the arguments of ``name(1, 0.5, word)``; numbers become numbers.
 
     Raises:
         ConfigError: the text is not of that form.

@@ -68,7 +68,7 @@ class Measurements(Mapping[str, V], Generic[V]):
 
 
 def frozen(values: ArrayLike) -> np.ndarray:
-    """A read-only copy that owns its memory: a slice would hold the whole table in ``base``."""
+    """Return a read-only copy that owns its memory: a slice would hold all of ``base``."""
     copy = np.array(values)
     copy.setflags(write=False)
     return copy

@@ -22,7 +22,7 @@ class Last(SnapshotSelector):
     needs: ClassVar[frozenset[str]] = frozenset()
 
     def select(self, history: History) -> int:
-        """The last epoch."""
+        """Choose the last epoch."""
         return int(history.epochs[-1])
 
 
@@ -33,11 +33,11 @@ class TrainLoss(SnapshotSelector):
     needs: ClassVar[frozenset[str]] = frozenset({"train_loss"})
 
     def select(self, history: History) -> int:
-        """The epoch of the lowest loss. Raises SelectionError if all losses are NaN."""
+        """Choose the epoch of the lowest loss. Raises SelectionError if all losses are NaN."""
         return int(history.epochs[first_best(-history.scores["train_loss"])])
 
     def choose_all(self, scores: Mapping[str, np.ndarray]) -> np.ndarray | None:
-        """Position of the lowest loss in each row."""
+        """Return the position of the lowest loss in each row."""
         loss = scores["train_loss"]
         known = ~np.isnan(loss)
         lowest = loss == loss.min(axis=1, keepdims=True, initial=np.inf, where=known)

@@ -41,7 +41,7 @@ def faults_named(selector: object) -> Iterator[None]:
 
 
 def broken_promise(selector: object, what: str) -> Exception:
-    """The exception for an answer, or a declaration, that no selector may give.
+    """Return the exception for an answer, or a declaration, that no selector may give.
 
     Args:
         selector: a selector or its class.
@@ -54,13 +54,13 @@ def broken_promise(selector: object, what: str) -> Exception:
 
 
 def is_ours(selector: object) -> bool:
-    """Whether a selector, or its class, is one of this package."""
+    """Tell whether a selector, or its class, is one of this package."""
     cls = selector if isinstance(selector, type) else type(selector)
     return package(cls.__module__) == _OURS
 
 
 def short(text: str) -> str:
-    """A text of any origin on one line, and not too long for a message."""
+    """Put a text of any origin on one line, not too long for a message."""
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 
@@ -79,16 +79,15 @@ def _name(cls: type) -> str:
 
 
 def _origin(cls: type) -> str:
-    """The distribution that lists a class of the same package, or else the class's module."""
-    points = [p for group in GROUPS for p in installed(group)]
-    for point in points:
+    """Name the distribution that lists a class of the same package, or else the class's module."""
+    for point in (point for group in GROUPS for point in installed(group)):
         if point.dist is not None and package(point.module) == package(cls.__module__):
             return f"{point.dist.name} {point.dist.version}"
     return f"module {cls.__module__}"
 
 
 def _written_at(cls: type) -> str:
-    """File and line of the class; empty if its source cannot be found."""
+    """Return file and line of the class; empty if its source cannot be found."""
     try:
         return f"{inspect.getsourcefile(cls)}, line {inspect.getsourcelines(cls)[1]}"
     except (OSError, TypeError):

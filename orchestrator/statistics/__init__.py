@@ -6,16 +6,11 @@ from fsl_sweep.orchestrator.statistics.comparison import (
     Verdict,
     compare,
     compare_mixtures,
-    correct_family,
+    family,
     holm,
     holm_levels,
 )
-from fsl_sweep.orchestrator.statistics.components import (
-    Components,
-    PairComponents,
-    components,
-    pair_components,
-)
+from fsl_sweep.orchestrator.statistics.components import PairComponents, pair_components
 from fsl_sweep.orchestrator.statistics.intervals import (
     Interval,
     mean_alone,
@@ -24,14 +19,14 @@ from fsl_sweep.orchestrator.statistics.intervals import (
     mixture_interval,
     paired_interval,
 )
-from fsl_sweep.orchestrator.statistics.needed import (
-    chance_to_decide,
-    classes_needed,
+from fsl_sweep.orchestrator.statistics.over_seeds import difference_over_seeds
+from fsl_sweep.orchestrator.statistics.power import (
     predicted_half_width,
-    seeds_needed,
-    tasks_needed,
+    predicted_power,
+    required_classes,
+    required_seeds,
+    required_tasks,
 )
-from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference, difference_over_seeds
 from fsl_sweep.orchestrator.statistics.rank import RankCorrelation, kendall_tau
 from fsl_sweep.orchestrator.statistics.sampling.closed_open_paired import (
     ThreeIntervals,
@@ -59,28 +54,23 @@ from fsl_sweep.orchestrator.statistics.sampling.task_sizing import (
 
 __all__ = [
     "Comparison",
-    "Components",
     "ConclusionStability",
     "Frequency",
     "Interval",
     "PairComponents",
     "RankCorrelation",
-    "SeedDifference",
     "SelectionBootstrap",
     "Spread",
     "TaskVariance",
     "ThreeIntervals",
     "Verdict",
-    "chance_to_decide",
-    "classes_needed",
     "compare",
     "compare_mixtures",
-    "components",
     "conclusion_stability",
-    "correct_family",
     "difference_over_seeds",
     "example_set_variance",
     "example_uses",
+    "family",
     "frequency",
     "holm",
     "holm_levels",
@@ -95,9 +85,11 @@ __all__ = [
     "pair_components",
     "paired_interval",
     "predicted_half_width",
-    "seeds_needed",
+    "predicted_power",
+    "required_classes",
+    "required_seeds",
+    "required_tasks",
     "selection_bootstrap",
-    "tasks_needed",
     "three_intervals",
     "variance_of_tasks",
     "variance_over_queries",

@@ -18,7 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fsl_sweep.orchestrator.statistics.class_draws import class_groups
-from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS, quantile, standard_error
+from fsl_sweep.orchestrator.statistics.intervals import (
+    FEW_SEEDS,
+    check_confidence,
+    quantile,
+    standard_error,
+)
 from fsl_sweep.orchestrator.statistics.resampling import Resampling
 from fsl_sweep.orchestrator.statistics.ties import comparable, weighted_means
 
@@ -65,7 +70,7 @@ def selection_bootstrap(
     confidence: float = 0.95,
     classes: Mapping[tuple[str, str], ArrayLike] | None = None,
 ) -> SelectionBootstrap:
-    """The interval of a strategy that selects again in each resample.
+    """Return the interval of a strategy that selects again in each resample.
 
     A resample draws tasks with replacement: one draw for each measure's selection tasks and one
     for the report tasks, the same for all snapshots and seeds, because they have the tasks in
@@ -74,9 +79,9 @@ def selection_bootstrap(
 
     Args:
         choose: the strategy. From the number of a seed and the mean accuracies of its snapshots
-            by measure ``[resamples + 1, N]``, rounded by ``ties.comparable``, it gives the
-            position of the snapshot that it takes in each resample, ``[resamples + 1]``. The first
-            row is not a resample.
+            by measure ``[resamples + 1, N]``, rounded by ``ties.comparable``, it returns the
+            position of the snapshot that it takes in each resample, ``[resamples + 1]``. The
+            first row is not a resample.
         selection: for each seed, by measure, accuracies on selection tasks ``[N, tasks]``. All
             seeds have their tasks in common; N may differ.
         report: for each seed, novel accuracies on report tasks ``[N, tasks]``.
@@ -92,8 +97,8 @@ def selection_bootstrap(
     draws, groups = Resampling(resamples, seed), class_groups(classes)
 
     def means(table: ArrayLike, name: tuple[str, str]) -> np.ndarray:
-        found = weighted_means(table, draws.weights(name, np.shape(table)[1]))
-        return found + draws.shifts(table, groups[name]) if name in groups else found
+        resampled = weighted_means(table, draws.weights(name, np.shape(table)[1]))
+        return resampled + draws.shifts(table, groups[name]) if name in groups else resampled
 
     values = np.empty((len(report), resamples + 1))
     codes = np.empty((len(report), resamples + 1), dtype=np.int64)
@@ -108,7 +113,7 @@ def selection_bootstrap(
 def summarised(
     values: np.ndarray, codes: np.ndarray, over: str, confidence: float = 0.95
 ) -> SelectionBootstrap:
-    """The result of resampling.
+    """Return the result of resampling.
 
     Args:
         values: NovelGen of the choices ``[seeds, 1 + resamples]``, the first not resampled; NaN
@@ -120,51 +125,50 @@ def summarised(
     Raises:
         ValueError: confidence is not in (0, 1).
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, not {confidence}.")
-    found = values[:, 1:].mean(axis=0)
-    found = found[np.isfinite(found)]
+    check_confidence(confidence)
+    means = values[:, 1:].mean(axis=0)
+    means = means[np.isfinite(means)]
     low = high = error = nan
-    if len(found) > 1:
-        low, high = _interval(found, values[:, 0], confidence)
+    if len(means) > 1:
+        low, high = _interval(means, values[:, 0], confidence)
         seeds = standard_error(values[:, 0]) if len(values) > 1 else 0.0
-        error = sqrt(float(np.var(found, ddof=1)) + seeds**2)
+        error = sqrt(float(np.var(means, ddof=1)) + seeds**2)
     return SelectionBootstrap(
         mean=float(values[:, 0].mean()),
         low=low,
         high=high,
         n=len(values),
         standard_error=error,
-        resamples=len(found),
+        resamples=len(means),
         changed=float(np.mean(codes[:, 1:] != codes[:, :1])),
         confidence=confidence,
         over=over,
-        caution=_caution(len(values), len(found), values.shape[1] - 1),
+        caution=_caution(len(values), len(means), values.shape[1] - 1),
     )
 
 
-def _interval(found: np.ndarray, seeds: np.ndarray, confidence: float) -> tuple[float, float]:
-    """Half-widths of tasks and of seeds in quadrature, each with its own quantile.
+def _interval(means: np.ndarray, seeds: np.ndarray, confidence: float) -> tuple[float, float]:
+    """Add half-widths of tasks and of seeds in quadrature, each with its own quantile.
 
     Two standard errors that are known unequally well have no common quantile: that of the seeds is
     known from a few values, that of tasks from very many. With Welch's degrees of freedom for
     their sum, the interval of two seeds is much too narrow if seeds differ.
 
     Args:
-        found: mean over seeds in each resample of tasks ``[R]``.
+        means: over seeds in each resample of tasks ``[R]``.
         seeds: NovelGen of each seed without resampling ``[S]``.
         confidence: in (0, 1).
     """
     mean = float(seeds.mean())
-    low, high = np.quantile(found, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
+    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
     again = quantile(len(seeds), confidence) * standard_error(seeds) if len(seeds) > 1 else 0.0
     below, above = max(0.0, mean - low), max(0.0, high - mean)
     return mean - sqrt(below**2 + again**2), mean + sqrt(above**2 + again**2)
 
 
-def _caution(seeds: int, found: int, asked: int) -> str | None:
+def _caution(seeds: int, chosen: int, resamples: int) -> str | None:
     if seeds == 1:
         return "one seed alone: how much training again would change is not in it"
-    if found < asked:
-        return f"in {asked - found} of {asked} resamples nothing could be chosen"
+    if chosen < resamples:
+        return f"in {resamples - chosen} of {resamples} resamples nothing could be chosen"
     return f"only {seeds} seeds" if seeds < FEW_SEEDS else None

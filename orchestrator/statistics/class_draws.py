@@ -42,7 +42,7 @@ class ClassTuples:
 
 
 def class_tuples(group: str, classes: ArrayLike, *others: ArrayLike) -> ClassTuples:
-    """The class tuples ``[tasks, ways]`` of some tasks; ``others`` share their classes.
+    """Return the class tuples ``[tasks, ways]`` of some tasks; ``others`` share their classes.
 
     Raises:
         ValueError: they are not two-dimensional.
@@ -56,18 +56,18 @@ def class_tuples(group: str, classes: ArrayLike, *others: ArrayLike) -> ClassTup
 def class_groups(
     classes: Mapping[K, ArrayLike] | None, apart: Collection[str] = ()
 ) -> dict[K, ClassTuples]:
-    """Class tuples by measure and task set.
+    """Return class tuples by measure and task set.
 
     Tasks of one measure share their classes, unless it is one of ``apart``: then its task sets are
     of other classes, which are drawn separately.
     """
-    given = classes or {}
-    names = {key: "/".join(key) if key[0] in apart else key[0] for key in given}
+    tuples = classes or {}
+    names = {key: "/".join(key) if key[0] in apart else key[0] for key in tuples}
     return {
         key: class_tuples(
-            names[key], one, *(t for k, t in given.items() if k != key and names[k] == names[key])
+            names[key], part, *(t for k, t in tuples.items() if k != key and names[k] == names[key])
         )
-        for key, one in given.items()
+        for key, part in tuples.items()
     }
 
 
@@ -102,7 +102,7 @@ class ClassDraw:
         return cls(classes, rng.multinomial(count - 1, np.full(count, 1 / count), resamples))
 
     def shifts(self, table: ArrayLike, tuples: np.ndarray) -> np.ndarray:
-        """How far each mean moves in each resample, float64 ``[resamples + 1, E]``.
+        """Return how far each mean moves in each resample, float64 ``[resamples + 1, E]``.
 
         The first row is not a resample, and zero. To be added to means of resampled tasks, whose
         noise is not in it.
@@ -118,7 +118,7 @@ class ClassDraw:
 
 
 def variance_of_classes(values: ArrayLike, tuples: ArrayLike) -> float:
-    """Variance of a mean over tasks by the draw of its classes, times the number of classes.
+    """Return the variance of a mean over tasks by the draw of its C classes, times C.
 
     Divided by C, it is the variance by drawing C classes, as ``ClassDraw.shifts`` draws them: no
     noise of tasks is in it, but for one standard error that is left on.
@@ -143,7 +143,7 @@ def variance_of_classes(values: ArrayLike, tuples: ArrayLike) -> float:
 def _contributions(
     table: np.ndarray, tuples: np.ndarray, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The classes that tasks have ``[P]``, and what one draw of each adds to a mean ``[P, E]``.
+    """Return the classes of tasks ``[P]``, and what a draw of each adds to a mean ``[P, E]``.
 
     Where w of C classes are drawn for a task without replacement and accuracy is additive in them,
     ``y_t = mu + sum of b_c + noise``, the share n_c / T of tasks with class c times how far their
@@ -162,7 +162,7 @@ def _contributions(
 
 
 def _signal(rest: np.ndarray, there: np.ndarray, apart: np.ndarray, count: int) -> np.ndarray:
-    """What to keep of ``apart [P, E]``, to take no noise of tasks for classes: ``[E]``.
+    """Return the share of ``apart [P, E]`` that is no noise of tasks, ``[E]``.
 
     ``apart`` is a mean over tasks of ``(there - share) * rest``, so that the variance of that over
     tasks is the noise in it: sum(apart^2) exceeds what is the classes' by ``noise`` on average.

@@ -1,9 +1,14 @@
-"""Whether one method is better than another on common tasks, one by one or in a family."""
+"""Which of two is better: single tests on common tasks, and families of tests after Holm.
 
-from collections.abc import Sequence
+A verdict on ``a`` is one of two kinds. About trained snapshots it is paired over common tasks
+(``compare``) and says nothing about training again; about methods it is over seeds
+(``over_seeds``). Both are a ``Comparison``, and so is their correction for a ``family``.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +25,10 @@ from fsl_sweep.orchestrator.statistics.intervals import (
 )
 
 Verdict = Literal["better", "worse", "equivalent", "undecided"]
+_SWAPPED: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
+
+LEVEL = 0.05
+"""The chance of any false verdict in a family."""
 
 
 @dataclass(frozen=True)
@@ -27,22 +36,49 @@ class Comparison:
     """The verdict on a against b.
 
     Attributes:
+        effect: a - b with its interval, over tasks, seeds or benchmarks.
+        p_value: two-sided, of the hypothesis that the true difference lies within the rope (for a
+            rope of 0: that there is none); NaN for a single task or seed.
+        p_adjusted: the same after the correction over its family.
         verdict: of a: ``better``, ``worse``, ``equivalent`` (surely within the rope) or
             ``undecided``.
-        effect: paired interval of a - b.
-        p_value: two-sided, of the hypothesis that the true difference lies within the rope (for a
-            rope of 0: that there is none); NaN for a single task.
-        p_adjusted: the same after Holm's correction across its family.
         rope: region of practical equivalence: differences up to this do not matter.
-        caution: why not to trust it, or None.
+        caution: why not to trust the verdict, or why there is none; None otherwise.
+        confidence: 1 - the chance of a false verdict anywhere in the family, in (0, 1);
+            ``effect.confidence`` is that of this interval.
+        seeds: their numbers, of a and of b; None unless the comparison is over seeds.
     """
 
-    verdict: Verdict
     effect: Interval
     p_value: float
     p_adjusted: float
-    rope: float
-    caution: str | None
+    verdict: Verdict
+    rope: float = 0.0
+    caution: str | None = None
+    confidence: float = 0.95
+    seeds: tuple[int, int] | None = None
+
+    def swapped(self) -> "Comparison":
+        """Return the same of b against a."""
+        mean, low, high = -self.effect.mean, -self.effect.high, -self.effect.low
+        effect = replace(self.effect, mean=mean, low=low, high=high)
+        return replace(self, effect=effect, verdict=_SWAPPED.get(self.verdict, self.verdict))
+
+    def undecided(self, *reasons: str | None) -> "Comparison":
+        """Return it without a verdict for these reasons; as it is if all of them are None."""
+        if not any(reasons):
+            return self
+        caution = "; ".join(filter(None, (self.caution, *reasons)))
+        return replace(self, verdict="undecided", caution=caution)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as they stand in JSON: over seeds, the effect is three numbers."""
+        if self.seeds is None:
+            names = ("verdict", "effect", "p_value", "p_adjusted", "rope", "caution")
+            return {name: getattr(self, name) for name in names}
+        ends = {"effect": self.effect.mean, "low": self.effect.low, "high": self.effect.high}
+        names = ("p_value", "p_adjusted", "verdict", "seeds", "confidence", "rope", "caution")
+        return ends | {name: getattr(self, name) for name in names}
 
 
 def compare(
@@ -85,14 +121,56 @@ def compare_mixtures(
     Raises:
         ValueError: as ``compare``, or the weight is not in [0, 1].
     """
-    apart = differences(*first), differences(*second)
-    effect = mixture_interval(*apart, weight, confidence, kind="paired")
-    error, freedom = mixture_error(*apart, weight)
+    both = differences(*first), differences(*second)
+    effect = mixture_interval(*both, weight, confidence, kind="paired")
+    error, freedom = mixture_error(*both, weight)
     return _judged(effect, error, freedom, rope)
 
 
+def family(
+    comparisons: Sequence[Comparison],
+    intervals: Sequence[Callable[[float], Interval]] | None = None,
+    *,
+    absent: int = 0,
+    level: float = LEVEL,
+) -> tuple[Comparison, ...]:
+    """Correct single tests by Holm's procedure: unsure differences become ``undecided``.
+
+    Tests without a p value stay as they are and do not count. To test the others against the best,
+    correct all pairs: the best was found by these same numbers.
+
+    Args:
+        comparisons: single tests, each as if it were the only one.
+        intervals: the interval of each at a confidence. Then every effect has the interval at the
+            level at which Holm's procedure tests it, so that it agrees with the verdict. That
+            several are equivalent is claimed of all together: there it is Bonferroni's level.
+        absent: tests that belong to the family and could not be made; each has at most a p of 1.
+        level: the chance of any false verdict, in (0, 1).
+
+    Raises:
+        ValueError: a p value is not in [0, 1].
+    """
+    tested = [i for i, single in enumerate(comparisons) if not isnan(single.p_value)]
+    p_values = [*(comparisons[i].p_value for i in tested), *[1.0] * absent]
+    adjusted = dict(zip(tested, holm(p_values).tolist(), strict=False))
+    levels = dict(zip(tested, holm_levels(p_values, level).tolist(), strict=False))
+    corrected = list(comparisons)
+    for i, single in enumerate(comparisons):
+        p, effect, verdict = adjusted.get(i, nan), single.effect, single.verdict
+        if verdict in ("better", "worse") and p >= level:
+            verdict = "undecided"
+        if intervals is not None:
+            equal = verdict == "equivalent"
+            at = level / len(p_values) if equal else levels.get(i, level)
+            effect = intervals[i](1 - at)
+            if equal:
+                verdict = verdict_of(effect.low, effect.high, single.rope)
+        corrected[i] = replace(single, effect=effect, p_adjusted=p, verdict=verdict)
+    return tuple(corrected)
+
+
 def holm(p_values: ArrayLike) -> np.ndarray:
-    """Holm's step-down adjustment of ``p_values [m]``; the result is in the same order.
+    """Return Holm's step-down adjustment of ``p_values [m]``, in the same order.
 
     Rejecting where the adjusted p is below alpha keeps the chance of any false rejection in the
     family at most alpha (Holm 1979).
@@ -111,7 +189,7 @@ def holm(p_values: ArrayLike) -> np.ndarray:
 
 
 def holm_levels(p_values: ArrayLike, level: float) -> np.ndarray:
-    """The level at which Holm's procedure tests each of ``p_values [m]``, in the same order.
+    """Return the level at which Holm's procedure tests each of ``p_values [m]``, in order.
 
     A p value below its level is one whose adjusted value is below ``level``. The k-th smallest is
     tested at ``level / (m - k + 1)``; from the first that fails on, all at the level of that one.
@@ -128,24 +206,8 @@ def holm_levels(p_values: ArrayLike, level: float) -> np.ndarray:
     return levels
 
 
-def correct_family(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """The same comparisons after Holm's correction: unsure differences become ``undecided``.
-
-    Comparisons without a p value (a single task) stay as they are and do not count.
-    """
-    tested = [i for i, one in enumerate(comparisons) if not isnan(one.p_value)]
-    adjusted = holm([comparisons[i].p_value for i in tested])
-    corrected = list(comparisons)
-    for i, p in zip(tested, adjusted, strict=True):
-        one = comparisons[i]
-        lost = one.verdict in ("better", "worse") and p >= 1 - one.effect.confidence
-        verdict: Verdict = "undecided" if lost else one.verdict
-        corrected[i] = replace(one, verdict=verdict, p_adjusted=float(p))
-    return tuple(corrected)
-
-
 def verdict_of(low: float, high: float, rope: float) -> Verdict:
-    """The verdict that an interval of a - b bears; see ``compare``."""
+    """Return the verdict that an interval of a - b bears; see ``compare``."""
     if low > rope:
         return "better"
     if high < -rope:
@@ -153,11 +215,17 @@ def verdict_of(low: float, high: float, rope: float) -> Verdict:
     return "equivalent" if low >= -rope and high <= rope else "undecided"
 
 
-def _judged(effect: Interval, error: float, freedom: float, rope: float) -> Comparison:
+def check_rope(rope: float) -> None:
+    """Raise ValueError unless a region of practical equivalence is 0 or more."""
     if not rope >= 0:
         raise ValueError(f"The region of practical equivalence cannot be {rope}.")
+
+
+def _judged(effect: Interval, error: float, freedom: float, rope: float) -> Comparison:
+    check_rope(rope)
     p = _p_value(effect.mean, error, freedom, rope)
-    return Comparison(verdict_of(effect.low, effect.high, rope), effect, p, p, rope, effect.caution)
+    verdict = verdict_of(effect.low, effect.high, rope)
+    return Comparison(effect, p, p, verdict, rope, effect.caution, effect.confidence)
 
 
 def _p_value(mean: float, error: float, freedom: float, rope: float) -> float:

@@ -1,8 +1,8 @@
-"""How much of the variance of accuracies is of seeds, of tasks, and of neither.
+"""How much of the variance of a difference is of seeds, of tasks, and of neither.
 
 Two-way random effects without repetition: the accuracy of seed s on task t is mu + seed_s + task_t
 + rest_st. Estimates are by the method of moments, in which expected mean squares are equated with
-those found; a negative estimate is set to 0.
+the observed ones; a negative estimate is set to 0.
 
 Sources: Searle, Casella and McCulloch, "Variance Components" (1992), section 4.7. That the
 bootstrap's covariance between seeds is what seeds share follows from the draws, which they share.
@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, nan, sqrt
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,33 +26,8 @@ from fsl_sweep.orchestrator.statistics.intervals import (
 
 
 @dataclass(frozen=True)
-class Components:
-    """Variances of the accuracies of one method, in squared units of accuracy.
-
-    Attributes:
-        seeds: between seeds, on infinitely many tasks; NaN for one seed.
-        tasks: between tasks, over infinitely many seeds; NaN for one seed or one task.
-        rest: what is left of one seed on one task; NaN for one seed or one task.
-        selection: of the mean, by the selection tasks that all seeds share; 0 if the selection was
-            not repeated.
-        classes: of the mean over tasks of one class each, so that C classes have ``classes / C``;
-            None if the classes are not known.
-        shape: numbers of seeds and of tasks.
-        caution: why not to trust them, or None.
-    """
-
-    seeds: float
-    tasks: float
-    rest: float
-    selection: float
-    classes: float | None
-    shape: tuple[int, int]
-    caution: str | None
-
-
-@dataclass(frozen=True)
 class PairComponents:
-    """Variances of the difference of two methods, a - b, on common tasks.
+    """Variances of the difference of two methods, a - b, on common tasks, in squared accuracy.
 
     Attributes:
         seeds: between seeds of a and of b, on infinitely many tasks; NaN for one seed.
@@ -62,7 +36,8 @@ class PairComponents:
             seeds there are.
         selection: of the difference of means, by the selection tasks that all seeds share; 0 if
             the selection was not repeated.
-        classes: as in ``Components``, of the difference.
+        classes: of the mean over tasks of one class each, so that C classes have ``classes / C``;
+            None if the classes are not known.
         shape: numbers of seeds of a, of seeds of b, and of tasks.
         caution: why not to trust them, or None.
     """
@@ -93,38 +68,34 @@ class Accuracies:
 
     @classmethod
     def of(cls, values: "ArrayLike | Accuracies") -> "Accuracies":
-        """The same, made of an array unless they are."""
+        """Make them of an array; return them if they are accuracies already."""
         return values if isinstance(values, cls) else cls(np.asarray(values, dtype=np.float64))
 
     @cached_property
     def of_tasks(self) -> np.ndarray:
-        """The mean over seeds on each task ``[T]``."""
+        """Return the mean over seeds on each task ``[T]``."""
         return self.values.mean(axis=0)
 
     @cached_property
     def of_seeds(self) -> np.ndarray:
-        """The mean over tasks of each seed ``[S]``."""
+        """Return the mean over tasks of each seed ``[S]``."""
         return self.values.mean(axis=1)
 
     @cached_property
     def rest(self) -> float:
-        """Mean square less seeds and tasks; 0 if there is no freedom for it."""
+        """Return the mean square less seeds and tasks; 0 if there is no freedom for it."""
         freedom = (self.values.shape[0] - 1) * (self.values.shape[1] - 1)
         left = self.values - self.of_seeds[:, None] - self.of_tasks + self.values.mean()
         return float((left**2).sum()) / freedom if freedom else 0.0
 
     @cached_property
     def identical(self) -> bool:
-        """Whether there are several seeds, and all are equal."""
+        """Return whether there are several seeds, and all are equal."""
         return len(self.values) > 1 and bool((self.values == self.values[0]).all())
 
 
-class Part(NamedTuple):
-    """Accuracies of a ``[S_a, T]`` and of b ``[S_b, T]`` on common tasks, and their weight."""
-
-    weight: float
-    a: ArrayLike | Accuracies
-    b: ArrayLike | Accuracies
+Part = tuple[float, "ArrayLike | Accuracies", "ArrayLike | Accuracies"]
+"""A weight, and accuracies of a ``[S_a, T]`` and of b ``[S_b, T]`` on common tasks."""
 
 
 @dataclass(frozen=True)
@@ -154,74 +125,44 @@ class PairMoments:
     identical: tuple[bool, bool]
 
 
-def components(
-    table: ArrayLike, resampled: ArrayLike | None = None, tuples: ArrayLike | None = None
-) -> Components:
-    """The components of accuracies ``table [S, T]``: S seeds on T common tasks.
-
-    Args:
-        table: in [0, 1].
-        resampled: accuracies of what each seed chose on resampled tasks ``[S, 1 + R]``, as of
-            ``variance_of_selection``.
-        tuples: classes of each task, int ``[T, ways]``, drawn uniformly.
-
-    Raises:
-        ValueError: no finite ``[S, T]``, or the classes cannot be drawn.
-    """
-    own = Accuracies.of(table)
-    data, (seeds, tasks) = own.values, own.values.shape
-    classes = None if tuples is None else variance_of_classes(data.mean(axis=0), tuples)
-    if min(seeds, tasks) < 2:
-        few = "one seed: nothing is known of others" if seeds < 2 else "one task has no variance"
-        return Components(nan, nan, nan, 0.0, classes, (seeds, tasks), few)
-    between = float(np.var(own.of_seeds, ddof=1)) - own.rest / tasks
-    over = float(np.var(own.of_tasks, ddof=1)) - own.rest / seeds
-    selection = 0.0 if resampled is None else _of_selection([resampled], max(0.0, over) / tasks)
-    caution = _caution(seeds, tasks, min(between, over) < 0)
-    found = max(0.0, between), max(0.0, over), own.rest, selection
-    return Components(*found, classes, (seeds, tasks), caution)
-
-
 def pair_components(
     parts: Sequence[Part],
     resampled: tuple[ArrayLike, ArrayLike] | None = None,
     tuples: ArrayLike | None = None,
 ) -> PairComponents:
-    """The components of the difference of two methods.
+    """Return the components of the difference of two methods.
 
     Args:
         parts: accuracies on common tasks, with weights that sum to 1. There is one part, or two for
             a mixture of two distributions of tasks, which are then counted together.
         resampled: accuracies of what each seed chose on resampled tasks, ``[S_a, 1 + R]`` and
             ``[S_b, 1 + R]``, as of ``variance_of_selection``.
-        tuples: classes of each task of a single part, int ``[T, ways]``.
+        tuples: classes of each task of a single part, int ``[T, ways]``, drawn uniformly.
 
     Raises:
         ValueError: as ``moments``, or the classes cannot be drawn.
     """
-    found = moments(parts)
-    tasks = found.shape[2]
+    pair = moments(parts)
+    fewest, tasks = min(pair.shape[:2]), pair.shape[2]
     classes = None
     if tuples is not None:
-        a, b = (Accuracies.of(one).of_tasks for one in parts[0][1:])
+        a, b = (Accuracies.of(table).of_tasks for table in parts[0][1:])
         classes = variance_of_classes(a - b, tuples)
-    own = [mean - rest for mean, rest in zip(found.means, found.rest, strict=True)]
-    negative = found.negative or min(own) < -1e-12
+    between = [mean - rest for mean, rest in zip(pair.means, pair.rest, strict=True)]
+    negative = pair.negative or min(between) < -1e-12
     return PairComponents(
-        seeds=(max(0.0, own[0]), max(0.0, own[1])) if min(found.shape[:2]) > 1 else (nan, nan),
-        rest=(found.rest[0] * tasks, found.rest[1] * tasks),
-        tasks=found.shared * tasks,
-        selection=variance_of_selection(found, resampled),
+        seeds=(max(0.0, between[0]), max(0.0, between[1])) if fewest > 1 else (nan, nan),
+        rest=(pair.rest[0] * tasks, pair.rest[1] * tasks),
+        tasks=pair.shared * tasks,
+        selection=variance_of_selection(pair, resampled),
         classes=classes,
-        shape=found.shape,
-        caution=IDENTICAL
-        if any(found.identical)
-        else _caution(min(found.shape[:2]), tasks, negative),
+        shape=pair.shape,
+        caution=IDENTICAL if any(pair.identical) else _caution(fewest, tasks, negative),
     )
 
 
 def moments(parts: Sequence[Part]) -> PairMoments:
-    """The moments of the difference of two methods.
+    """Return the moments of the difference of two methods.
 
     A part's variance over tasks of the difference of means over seeds is ``tasks + rest_a / S_a +
     rest_b / S_b``: what remains after the rest is taken off is what all seeds share.
@@ -229,14 +170,15 @@ def moments(parts: Sequence[Part]) -> PairMoments:
     Raises:
         ValueError: values are not finite, tasks are not common, or there are not one or two parts.
     """
-    given = [(w, Accuracies.of(a), Accuracies.of(b)) for w, a, b in parts]
-    counts = [(len(a.of_tasks), len(b.of_tasks)) for _, a, b in given]
-    if len(given) not in (1, 2) or any(a != b for a, b in counts):
+    weights = [weight for weight, _, _ in parts]
+    methods = [[Accuracies.of(part[place]) for part in parts] for place in (1, 2)]
+    both = list(zip(*methods, strict=True))
+    if len(parts) not in (1, 2) or any(len(a.of_tasks) != len(b.of_tasks) for a, b in both):
         raise ValueError("Methods are compared on common tasks, of one or two distributions.")
-    apart, weights = [a.of_tasks - b.of_tasks for _, a, b in given], [w for w, *_ in given]
-    tables = [(w, a) for w, a, _ in given], [(w, b) for w, _, b in given]
-    seeds = len(given[0][1].values), len(given[0][2].values)
-    first, second = (sum(w**2 * x.rest / len(x.of_tasks) for w, x in own) for own in tables)
+    apart = [a.of_tasks - b.of_tasks for a, b in both]
+    tables = [list(zip(weights, method, strict=True)) for method in methods]
+    seeds = len(both[0][0].values), len(both[0][1].values)
+    first, second = (sum(w**2 * x.rest / len(x.of_tasks) for w, x in table) for table in tables)
     plain, freedom = _over_tasks(weights, apart)
     shared = plain - first / seeds[0] - second / seeds[1]
     return PairMoments(
@@ -253,9 +195,9 @@ def moments(parts: Sequence[Part]) -> PairMoments:
 
 
 def variance_of_selection(
-    found: PairMoments, resampled: tuple[ArrayLike, ArrayLike] | None
+    pair: PairMoments, resampled: tuple[ArrayLike, ArrayLike] | None
 ) -> float:
-    """Variance of the difference of two methods by selection tasks that all their seeds share.
+    """Return the variance of a difference by selection tasks that all seeds of a method share.
 
     Resamples of tasks, with the selection repeated in each, are common to all seeds. So the
     covariance between two seeds of a method is what they share, and the spread that is a seed's own
@@ -265,39 +207,30 @@ def variance_of_selection(
     of several in simulation half of it or more.
 
     Args:
-        found: moments of the same seeds.
+        pair: moments of the same seeds.
         resampled: accuracies of the choice of each seed of a ``[S_a, 1 + R]`` and of b
             ``[S_b, 1 + R]``. The first column is not a resample; one with NaN does not count.
 
     Returns:
         0 without resamples, or with fewer than two seeds of a method or three resamples.
     """
-    return 0.0 if resampled is None else _of_selection(resampled, found.shared)
-
-
-def _of_selection(resampled: Sequence[ArrayLike], tasks: float) -> float:
-    """Variance by shared selection tasks of one method, or of the difference of two.
-
-    Args:
-        resampled: of each method ``[S, 1 + R]``.
-        tasks: the shared variance by report tasks.
-    """
-    tables = [np.asarray(one, np.float64)[:, 1:] for one in resampled]
+    if resampled is None:
+        return 0.0
+    tables = [np.asarray(table, np.float64)[:, 1:] for table in resampled]
     values = np.concatenate(tables)
     values = values[:, np.isfinite(values).all(axis=0)]
-    count = values.shape[1]
-    if min(len(one) for one in tables) < 2 or count < 3:
+    count, cut = values.shape[1], len(tables[0])
+    if min(len(table) for table in tables) < 2 or count < 3:
         return 0.0
-    covariance, cut = np.cov(values), len(tables[0])
-    own = [covariance[:cut, :cut], covariance[cut:, cut:]][: len(tables)]
-    drawn = sum(float(c.sum() - np.trace(c)) / (len(c) * (len(c) - 1)) for c in own)
-    if len(tables) == 2:
-        drawn -= 2 * float(covariance[:cut, cut:].mean())
-    return 2 * max(0.0, drawn * (1 - sqrt(2 / (count - 1))) - tasks)
+    covariance = np.cov(values)
+    within = covariance[:cut, :cut], covariance[cut:, cut:]
+    drawn = sum(float(c.sum() - np.trace(c)) / (len(c) * (len(c) - 1)) for c in within)
+    drawn -= 2 * float(covariance[:cut, cut:].mean())
+    return 2 * max(0.0, drawn * (1 - sqrt(2 / (count - 1))) - pair.shared)
 
 
 def _between(weighted: Sequence[tuple[float, Accuracies]]) -> float:
-    """Variance between seeds of their weighted means."""
+    """Return the variance between seeds of their weighted means."""
     means = sum(weight * table.of_seeds for weight, table in weighted)
     if len(weighted[0][1].values) < 2:
         return nan
@@ -309,8 +242,8 @@ def _identical(weighted: Sequence[tuple[float, Accuracies]]) -> bool:
 
 
 def _over_tasks(weights: Sequence[float], apart: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Variance of the weighted mean of paired differences, and its degrees of freedom."""
-    if min(len(one) for one in apart) < 2:
+    """Return the variance of the weighted mean of paired differences, and its freedom."""
+    if min(map(len, apart)) < 2:
         return 0.0, inf
     error, freedom = mixture_error(apart[0], apart[-1], weights[0] if len(apart) == 2 else 1.0)
     return error**2, freedom if freedom != inf or error else float(len(apart[0]) - 1)

@@ -1,4 +1,4 @@
-"""Confidence intervals of a mean, over tasks or over seeds."""
+"""Confidence intervals of a mean, over tasks, over seeds or over benchmarks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-Kind = Literal["closed", "open", "paired", "seeds", "worlds", "mixture"]
+Kind = Literal["closed", "open", "paired", "seeds", "benchmarks", "mixture"]
 
 NORMAL_FROM = 100
 FEW_TASKS = 30
@@ -32,7 +32,7 @@ class Interval:
         kind: what it is an interval over. ``closed``: tasks sampled with replacement from one set
             of examples, so that it says nothing about other examples; ``open``: tasks without a
             common example; ``paired``: differences on common tasks; ``seeds``: replicates;
-            ``worlds``: benchmarks; ``mixture``: tasks of two distributions.
+            ``benchmarks``; ``mixture``: tasks of two distributions.
         caution: why not to trust it, or None.
     """
 
@@ -48,7 +48,7 @@ class Interval:
 def mean_interval(
     values: ArrayLike, confidence: float = 0.95, *, kind: Kind = "closed"
 ) -> Interval:
-    """The mean of ``values [n]`` with its interval: mean +- quantile * sd / sqrt(n).
+    """Return the mean of ``values [n]`` with its interval: mean +- quantile * sd / sqrt(n).
 
     The standard deviation has ddof = 1; the quantile is Student's t with n - 1 degrees of freedom
     below 100 values and the normal one from 100.
@@ -68,17 +68,17 @@ def mean_interval(
 
 
 def mean_alone(mean: float, confidence: float = 0.95) -> Interval:
-    """A mean of values that are not known, so that it has no interval."""
+    """Return a mean of unknown values, which has no interval."""
     return Interval(mean, nan, nan, 0, confidence, "closed", "only the mean is known")
 
 
 def mean_of_identical(mean: float, n: int, confidence: float = 0.95) -> Interval:
-    """The mean of ``n`` identical replicates: no sample of seeds, and so without an interval."""
+    """Return the mean of ``n`` identical replicates, which are no sample: without an interval."""
     return Interval(mean, nan, nan, n, confidence, "seeds", IDENTICAL)
 
 
 def paired_interval(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Interval:
-    """The interval of the mean of ``a - b``, both ``[n]`` on the same tasks in the same order.
+    """Return the interval of the mean of ``a - b``, both ``[n]`` on the same tasks in order.
 
     Source: "Oops, I Sampled it Again", section on paired tests.
 
@@ -96,7 +96,7 @@ def mixture_interval(
     *,
     kind: Kind = "mixture",
 ) -> Interval:
-    """The interval of ``weight * mean(first) + (1 - weight) * mean(second)``.
+    """Return the interval of ``weight * mean(first) + (1 - weight) * mean(second)``.
 
     The two are accuracies, or paired differences of accuracies, on independent tasks of two
     distributions; ``mixture_error`` gives the standard error. ``n`` is the number of all tasks
@@ -113,20 +113,20 @@ def mixture_interval(
 def weighted_interval(
     parts: Sequence[tuple[float, np.ndarray]], confidence: float, kind: Kind
 ) -> Interval:
-    """The interval of the sum of ``weight * mean(values [n])`` over independent samples.
+    """Return the interval of the sum of ``weight * mean(values [n])`` over independent samples.
 
     Weights may be negative; errors and degrees of freedom are those of ``mixture_error``.
     """
-    mean = sum(w * float(np.mean(x)) for w, x in parts)
+    mean = sum(weight * float(np.mean(values)) for weight, values in parts)
     error, freedom = _weighted_error(parts)
     half = error * _upper(freedom, confidence)
-    caution = next((c for _, x in parts if (c := _caution(x, kind))), None)
-    n = sum(len(x) for _, x in parts)
+    caution = next((c for _, values in parts if (c := _caution(values, kind))), None)
+    n = sum(len(values) for _, values in parts)
     return Interval(mean, mean - half, mean + half, n, confidence, kind, caution)
 
 
 def mixture_error(first: ArrayLike, second: ArrayLike, weight: float) -> tuple[float, float]:
-    """Standard error of ``weight * mean(first) + (1 - weight) * mean(second)``, and its freedom.
+    """Return the standard error of ``mixture_interval`` and its degrees of freedom.
 
     The samples are independent, so that their variances add: v1 = (weight sd1)^2 / n1, v2 alike.
     Degrees of freedom are Welch's, (v1 + v2)^2 / (v1^2 / (n1 - 1) + v2^2 / (n2 - 1)) (Welch 1947,
@@ -137,8 +137,8 @@ def mixture_error(first: ArrayLike, second: ArrayLike, weight: float) -> tuple[f
 
 
 def _weighted_error(parts: Sequence[tuple[float, np.ndarray]]) -> tuple[float, float]:
-    variances = [(w * standard_error(x)) ** 2 for w, x in parts]
-    counts, total = [len(x) for _, x in parts], sum(variances)
+    variances = [(weight * standard_error(values)) ** 2 for weight, values in parts]
+    counts, total = [len(values) for _, values in parts], sum(variances)
     if min(counts) >= NORMAL_FROM or not total > 0:
         return sqrt(total), inf
     terms = (v**2 / (n - 1) for v, n in zip(variances, counts, strict=True))
@@ -146,14 +146,14 @@ def _weighted_error(parts: Sequence[tuple[float, np.ndarray]]) -> tuple[float, f
 
 
 def _weighted(first: ArrayLike, second: ArrayLike, weight: float) -> list[tuple[float, np.ndarray]]:
-    """The samples that have a weight, with it."""
+    """Return the samples that have a weight, with it."""
     if not 0 <= weight <= 1:
         raise ValueError(f"The weight of a mixture lies between 0 and 1, not {weight}.")
-    return [(w, checked(x)) for w, x in ((weight, first), (1 - weight, second)) if w > 0]
+    return [(w, checked(values)) for w, values in ((weight, first), (1 - weight, second)) if w > 0]
 
 
 def checked(values: ArrayLike) -> np.ndarray:
-    """``values`` as float64 ``[n]``. Raises ValueError if they have no interval."""
+    """Return ``values`` as float64 ``[n]``. Raises ValueError if they have no interval."""
     data = np.asarray(values, dtype=np.float64)
     if data.ndim != 1 or data.size == 0:
         raise ValueError(f"One or more values in one dimension are needed, not {data.shape}.")
@@ -162,8 +162,14 @@ def checked(values: ArrayLike) -> np.ndarray:
     return data
 
 
+def check_confidence(confidence: float) -> None:
+    """Raise ValueError unless a confidence lies in (0, 1)."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, not {confidence}.")
+
+
 def differences(a: ArrayLike, b: ArrayLike) -> np.ndarray:
-    """``a - b`` on common tasks, float64 ``[n]``. Raises as ``paired_interval``."""
+    """Return ``a - b`` on common tasks, float64 ``[n]``. Raises as ``paired_interval``."""
     first, second = checked(a), checked(b)
     if first.shape != second.shape:
         raise ValueError(
@@ -173,12 +179,12 @@ def differences(a: ArrayLike, b: ArrayLike) -> np.ndarray:
 
 
 def standard_error(data: np.ndarray) -> float:
-    """Standard error of the mean of ``data [n]`` (ddof = 1); NaN for one value."""
+    """Return the standard error of the mean of ``data [n]`` (ddof = 1); NaN for one value."""
     return float(np.std(data, ddof=1)) / sqrt(len(data)) if len(data) > 1 else nan
 
 
 def quantile(n: int, confidence: float) -> float:
-    """Half-width of a ``confidence`` interval of n values, in standard errors; NaN for n = 1.
+    """Return the half-width of an interval of n values in standard errors; NaN for n = 1.
 
     Raises:
         ValueError: confidence is not in (0, 1).
@@ -188,14 +194,13 @@ def quantile(n: int, confidence: float) -> float:
 
 
 def _upper(freedom: float, confidence: float) -> float:
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, not {confidence}.")
+    check_confidence(confidence)
     upper = (1 + confidence) / 2
     return float(special.ndtri(upper) if freedom == inf else special.stdtrit(freedom, upper))
 
 
 def _caution(data: np.ndarray, kind: Kind) -> str | None:
-    several = kind in ("seeds", "worlds")
+    several = kind in ("seeds", "benchmarks")
     few, noun = (FEW_SEEDS, kind[:-1]) if several else (FEW_TASKS, "task")
     if len(data) == 1:
         return f"one {noun} alone has no interval"

@@ -22,7 +22,7 @@ class MainEffect:
 
 
 def main_effect(values: ArrayLike, levels: Sequence[Hashable]) -> MainEffect | None:
-    """The main effect of an axis on ``values [n]``, of which each has a level of the axis.
+    """Return the main effect of an axis on ``values [n]``, each of which has a level of it.
 
     Variance of the levels' means over the variance of all values, ``V_j / V`` of a functional
     ANOVA. On a full grid with equally many values at each point, the shares of several axes, of
@@ -47,5 +47,5 @@ def main_effect(values: ArrayLike, levels: Sequence[Hashable]) -> MainEffect | N
         return None
     if variance <= 1e-24:  # rounding of equal values
         return None
-    means = [np.mean(own) for own in groups.values()]
+    means = [np.mean(group) for group in groups.values()]
     return MainEffect(float(np.var(means)) / variance, (len(groups) - 1) / (len(data) - 1))

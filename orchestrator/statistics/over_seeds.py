@@ -9,7 +9,7 @@ training and selection. What all seeds share, the tasks, is added in quadrature:
 Two standard errors that are known unequally well have no common quantile (Graybill and Wang 1980).
 ``nu`` is below Welch's, whose interval is too short where one method varies much more than the
 other from few seeds: with A, B = s_a^2 / S_a, s_b^2 / S_b and m the fewer degrees of freedom, it is
-m (1 + 0.8 ((A + B)^2 / (A^2 + B^2) - 1)). Of worlds without a difference so many are called
+m (1 + 0.8 ((A + B)^2 / (A^2 + B^2) - 1)). Of simulations without a difference so many are called
 different at a nominal 5 %, for the worst ratio of variances (1 to 300): 6.0 % with 2 seeds each,
 5.6 % with 3, 5.2 % with 5; 6.7 % with 2 against many, 5.9 % with 3 (docs/decisions/0058).
 
@@ -19,8 +19,7 @@ Combinations of Variances" (1980); Holm (1979) for families.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from math import hypot, isnan, nan, sqrt
+from math import hypot, nan, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,46 +27,23 @@ from numpy.typing import ArrayLike
 # Of single numbers, three times as quick as ``special``'s functions of arrays.
 from scipy.special import cython_special as special
 
-from fsl_sweep.orchestrator.statistics.comparison import Verdict, holm, verdict_of
+from fsl_sweep.orchestrator.statistics.comparison import Comparison, check_rope, verdict_of
 from fsl_sweep.orchestrator.statistics.components import (
     PairMoments,
     Part,
     moments,
     variance_of_selection,
 )
-from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS, FEW_TASKS, IDENTICAL, NORMAL_FROM
+from fsl_sweep.orchestrator.statistics.intervals import (
+    FEW_SEEDS,
+    FEW_TASKS,
+    IDENTICAL,
+    NORMAL_FROM,
+    Interval,
+    check_confidence,
+)
 
 _TOWARDS_WELCH = 0.8
-
-
-@dataclass(frozen=True)
-class SeedDifference:
-    """Method a against method b, as methods: what training again may give.
-
-    Attributes:
-        effect: mean over seeds of a minus that of b, in units of accuracy.
-        low, high: its interval; NaN with one seed.
-        p_value: two-sided, of the hypothesis that the true difference lies within the rope; NaN
-            with one seed.
-        p_adjusted: the same after Holm's correction across its family.
-        verdict: of a, as of ``Comparison``; ``undecided`` with one seed or one task, or where all
-            seeds of a method are equal.
-        seeds: their numbers, of a and of b.
-        confidence: coverage that the interval aims at, in (0, 1).
-        rope: region of practical equivalence: differences up to this do not matter.
-        caution: why not to trust it, or None.
-    """
-
-    effect: float
-    low: float
-    high: float
-    p_value: float
-    p_adjusted: float
-    verdict: Verdict
-    seeds: tuple[int, int]
-    confidence: float
-    rope: float
-    caution: str | None
 
 
 def difference_over_seeds(
@@ -77,16 +53,17 @@ def difference_over_seeds(
     rope: float = 0.0,
     *,
     resampled: tuple[ArrayLike, ArrayLike] | None = None,
-) -> SeedDifference:
+) -> Comparison:
     """Compare two methods by accuracies ``a [S_a, T]`` and ``b [S_b, T]`` on common tasks.
 
     A row is what was selected for one seed. Seeds of a and of b are independent, and means over
-    tasks nearly normal. Verdicts are as in ``compare``, and no interval is shorter than the paired
-    one over tasks. With seeds that are all identical it is that interval.
+    tasks nearly normal. Verdicts are as in ``compare``, but ``undecided`` with one seed or one
+    task, or where all seeds of a method are equal. No interval is shorter than the paired one over
+    tasks; with seeds that are all identical it is that interval.
 
     With a standard deviation of a point between seeds, and tasks that hardly matter, true
-    differences of 1, 2 and 4 points are found in 4, 9 and 27 % of worlds by 2 seeds each, in 11, 34
-    and 88 % by 3, in 25, 76 and 100 % by 5, and in 55, 99 and 100 % by 10.
+    differences of 1, 2 and 4 points are found in 4, 9 and 27 % of simulations by 2 seeds each, in
+    11, 34 and 88 % by 3, in 25, 76 and 100 % by 5, and in 55, 99 and 100 % by 10.
 
     Args:
         a: in [0, 1], of one method.
@@ -100,7 +77,7 @@ def difference_over_seeds(
     Raises:
         ValueError: values are not finite, tasks are not common, or an argument is out of range.
     """
-    return SeedPair([Part(1.0, a, b)], resampled).difference(confidence, rope)
+    return SeedPair([(1.0, a, b)], resampled).comparison(confidence, rope)
 
 
 class SeedPair:
@@ -117,58 +94,62 @@ class SeedPair:
     def __init__(
         self, parts: Sequence[Part], resampled: tuple[ArrayLike, ArrayLike] | None = None
     ) -> None:
-        self._found = moments(parts)
-        self._spread = None
-        if min(self._found.shape[:2]) > 1:
-            selection = variance_of_selection(self._found, resampled)
-            self._spread = _Spread.of(self._found, selection)
+        self._moments = pair = moments(parts)
+        self._several = min(pair.shape[:2]) > 1
+        if self._several:
+            a, b = (mean / count for mean, count in zip(pair.means, pair.shape[:2], strict=True))
+            self._seeds = a + b
+            self._seed_freedom = float(seed_freedom(a, b, min(pair.shape[:2]) - 1))
+            self._shared = pair.shared + variance_of_selection(pair, resampled)
 
-    def interval(self, confidence: float, rope: float) -> tuple[float, float, Verdict]:
-        """Its ends, NaN with one seed, and the verdict. Raises ValueError as ``difference``."""
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1, not {confidence}.")
-        if not rope >= 0:
-            raise ValueError(f"The region of practical equivalence cannot be {rope}.")
-        if self._spread is None:
-            return nan, nan, "undecided"
-        half = float(self._spread.half(1 - confidence))
-        low, high = self._found.effect - half, self._found.effect + half
-        none = self._found.shape[2] < 2 or any(self._found.identical)
-        return low, high, "undecided" if none else verdict_of(low, high, rope)
-
-    def difference(self, confidence: float = 0.95, rope: float = 0.0) -> SeedDifference:
-        """Arguments as of ``difference_over_seeds``.
+    def comparison(self, confidence: float = 0.95, rope: float = 0.0) -> Comparison:
+        """Compare the two as the only pair. Arguments as of ``difference_over_seeds``.
 
         Raises:
             ValueError: an argument is out of range.
         """
-        found = self._found
-        low, high, verdict = self.interval(confidence, rope)
-        p = nan if self._spread is None else self._spread.p_value(abs(found.effect) - rope)
-        ends, seeds = (found.effect, low, high, p, p), found.shape[:2]
-        return SeedDifference(*ends, verdict, seeds, confidence, rope, _caution(found))
+        check_rope(rope)
+        effect, pair = self.interval(confidence), self._moments
+        p = self._p_value(abs(pair.effect) - rope) if self._several else nan
+        unknown = not self._several or pair.shape[2] < 2 or any(pair.identical)
+        verdict = "undecided" if unknown else verdict_of(effect.low, effect.high, rope)
+        seeds = pair.shape[:2]
+        return Comparison(effect, p, p, verdict, rope, effect.caution, confidence, seeds)
 
+    def interval(self, confidence: float) -> Interval:
+        """Return the interval of a - b, over the fewer seeds; its ends are NaN with one seed.
 
-def correct_over_seeds(differences: Sequence[SeedDifference]) -> tuple[SeedDifference, ...]:
-    """The same after Holm's correction: unsure differences become ``undecided``.
+        Raises:
+            ValueError: confidence is not in (0, 1).
+        """
+        check_confidence(confidence)
+        effect, n = self._moments.effect, min(self._moments.shape[:2])
+        half = float(self._half(1 - confidence)) if self._several else nan
+        caution = _caution(self._moments)
+        return Interval(effect, effect - half, effect + half, n, confidence, "seeds", caution)
 
-    Pairs without a p value (one seed) stay as they are and do not count. To test the others against
-    the best, correct all pairs: the best was found by these same numbers.
-    """
-    tested = [i for i, one in enumerate(differences) if not isnan(one.p_value)]
-    adjusted = holm([differences[i].p_value for i in tested])
-    corrected = list(differences)
-    for i, p in zip(tested, adjusted, strict=True):
-        one = differences[i]
-        lost = one.verdict in ("better", "worse") and p >= 1 - one.confidence
-        corrected[i] = replace(
-            one, verdict="undecided" if lost else one.verdict, p_adjusted=float(p)
-        )
-    return tuple(corrected)
+    def _half(self, level: float) -> float:
+        over_tasks = task_quantile(self._moments.freedom, level)
+        # At a level near 0 the quantile may be infinite.
+        quantile = -float(special.stdtrit(self._seed_freedom, level / 2)) if self._seeds else 0.0
+        over_both = hypot(quantile * sqrt(self._seeds), over_tasks * sqrt(self._shared))
+        return max(over_both, over_tasks * sqrt(self._moments.plain))
+
+    def _p_value(self, excess: float) -> float:
+        """Return the level at which the half-width is ``excess``, by bisection."""
+        if excess <= 0:
+            return 1.0
+        if self._seeds + self._shared + self._moments.plain == 0:
+            return 0.0
+        low, high = -300.0, 0.0  # of the logarithm to base 10
+        for _ in range(50):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._half(10**middle) > excess else (low, middle)
+        return 10**high if high > -299 else 0.0
 
 
 def seed_freedom(a: ArrayLike, b: ArrayLike, fewer: int) -> np.ndarray:
-    """Degrees of freedom ``nu`` of two variances of means.
+    """Return the degrees of freedom ``nu`` of two variances of means.
 
     Args:
         a: variance of the mean over seeds of one method, s^2 / S, of any shape.
@@ -183,57 +164,20 @@ def seed_freedom(a: ArrayLike, b: ArrayLike, fewer: int) -> np.ndarray:
 
 
 def task_quantile(freedom: float, level: float) -> float:
-    """Half-width for tasks in standard errors; normal where ``intervals.quantile`` is."""
+    """Return the half-width for tasks in standard errors; normal where ``quantile`` is."""
     if freedom >= NORMAL_FROM - 1:
         return -float(special.ndtri(level / 2))
     return -float(special.stdtrit(float(freedom), level / 2))
 
 
-@dataclass(frozen=True)
-class _Spread:
-    """What the half-width at any level follows from: variances, and degrees of freedom."""
-
-    seeds: float
-    seeds_freedom: float
-    shared: float
-    plain: float
-    tasks_freedom: float
-
-    @classmethod
-    def of(cls, found: PairMoments, selection: float) -> "_Spread":
-        first, second, _ = found.shape
-        a, b = found.means[0] / first, found.means[1] / second
-        freedom = float(seed_freedom(a, b, min(first, second) - 1))
-        return cls(a + b, freedom, found.shared + selection, found.plain, found.freedom)
-
-    def half(self, level: float) -> float:
-        of_tasks = task_quantile(self.tasks_freedom, level)
-        # At a level near 0 the quantile may be infinite.
-        quantile = -float(special.stdtrit(self.seeds_freedom, level / 2)) if self.seeds else 0.0
-        over = hypot(quantile * sqrt(self.seeds), of_tasks * sqrt(self.shared))
-        return max(over, of_tasks * sqrt(self.plain))
-
-    def p_value(self, excess: float) -> float:
-        """The level at which the half-width is ``excess``, by bisection."""
-        if excess <= 0:
-            return 1.0
-        if self.seeds + self.shared + self.plain == 0:
-            return 0.0
-        low, high = -300.0, 0.0  # of the logarithm to base 10
-        for _ in range(50):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.half(10**middle) > excess else (low, middle)
-        return 10**high if high > -299 else 0.0
-
-
-def _caution(found: PairMoments) -> str | None:
-    fewest = min(found.shape[:2])
+def _caution(pair: PairMoments) -> str | None:
+    fewest, tasks = min(pair.shape[:2]), pair.shape[2]
     if fewest < 2:
         return "one seed: nothing is known of training again"
-    if found.shape[2] < 2:
+    if tasks < 2:
         return "only means are known: how much other tasks would change is not in it"
-    if any(found.identical):
+    if any(pair.identical):
         return IDENTICAL
     if fewest < FEW_SEEDS:
         return f"only {fewest} seeds"
-    return f"only {found.shape[2]} tasks" if found.shape[2] < FEW_TASKS else None
+    return f"only {tasks} tasks" if tasks < FEW_TASKS else None

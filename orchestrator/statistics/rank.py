@@ -29,7 +29,7 @@ class RankCorrelation:
 
 
 def kendall_tau(a: ArrayLike, b: ArrayLike, last: int | None = None) -> RankCorrelation:
-    """Kendall's tau-b between ``a [E]`` and ``b [E]``, optionally over the ``last`` entries only.
+    """Return Kendall's tau-b between ``a [E]`` and ``b [E]``, or between their ``last`` entries.
 
     tau-b = (concordant - discordant) / sqrt(pairs untied in a * pairs untied in b).
 

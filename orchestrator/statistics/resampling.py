@@ -34,7 +34,7 @@ class Resampling:
         self._classes: dict[str, ClassDraw] = {}
 
     def weights(self, name: Sequence[str], tasks: int) -> np.ndarray:
-        """Weights of tasks, float64 ``[resamples + 1, tasks]``, whole numbers.
+        """Return weights of tasks, float64 ``[resamples + 1, tasks]``, whole numbers.
 
         Args:
             name: which tasks; equal names with as many tasks are the same tasks.
@@ -48,7 +48,7 @@ class Resampling:
         return self._drawn[key]
 
     def shifts(self, table: ArrayLike, tuples: ClassTuples) -> np.ndarray:
-        """What a draw of classes adds to means over resampled tasks, ``[resamples + 1, E]``.
+        """Return what a draw of classes adds to means of resampled tasks, ``[resamples + 1, E]``.
 
         One draw serves all tasks of a group. See ``ClassDraw.shifts``; raises as ``ClassDraw.of``.
         """
@@ -61,7 +61,7 @@ class Resampling:
 def may_be_higher(
     gaps: np.ndarray, variances: np.ndarray | float, most: np.ndarray, tasks: int
 ) -> np.ndarray:
-    """Whether a resample of tasks may turn differences of means round, bool of their shape.
+    """Return whether a resample of tasks may turn each difference of means round, bool.
 
     A resample draws the tasks independently, so that Bernstein's inequality bounds the chance of
     it: exp(-T g^2 / (2 v + 2 m g / 3)). Where that is below NEVER, the answer is no.
@@ -80,7 +80,7 @@ def may_be_higher(
 
 
 def seed_weights(resamples: int, seeds: int, seed: int, name: str) -> np.ndarray:
-    """Share of each seed in each resample ``[resamples, seeds]``; rows sum to 1.
+    """Return the share of each seed in each resample ``[resamples, seeds]``; rows sum to 1.
 
     One seed less than there are is drawn, with replacement: with as many, the variance of the mean
     would be too small by the factor (seeds - 1) / seeds (McCarthy and Snowden, "The Bootstrap and
@@ -93,5 +93,5 @@ def seed_weights(resamples: int, seeds: int, seed: int, name: str) -> np.ndarray
 
 
 def generator(seed: int, name: str) -> np.random.Generator:
-    """Random numbers for what is called ``name``; they do not depend on other draws."""
+    """Return random numbers for ``name``; they do not depend on other draws."""
     return np.random.default_rng([seed, zlib.crc32(name.encode())])

@@ -1,6 +1,6 @@
 """Which of several columns differ, from a few independent rows: all pairs at once, by sign flips.
 
-Where nothing differs, a row of differences is as likely as its negative. So the given rows are
+Where nothing differs, a row of differences is as likely as its negative. So the rows at hand are
 one of 2^(rows - 1) equally likely patterns of signs (a pattern and its opposite are the same),
 and the largest difference of all pairs in the others shows how large it is by chance. Neither
 normal differences nor equal variances are assumed, and columns may depend on each other.
@@ -23,7 +23,7 @@ _DRAWN = 1023
 
 
 def pairwise_p_values(values: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Two-sided p values of the differences between columns of ``values [rows, columns]``.
+    """Return two-sided p values of the differences between columns of ``values [rows, columns]``.
 
     The statistic of a pair is |sum of differences| / sqrt(sum of their squares), which orders
     patterns of signs as Student's t does. Up to 11 rows all patterns are counted, beyond that 1,024
@@ -40,22 +40,22 @@ def pairwise_p_values(values: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2 or len(table) == 0 or not np.isfinite(table).all():
         raise ValueError(f"Rows and columns of finite numbers are needed, not {table.shape}.")
-    one, together = np.ones((2, table.shape[1], table.shape[1]))
+    single, together = np.ones((2, table.shape[1], table.shape[1]))
     first, second = np.triu_indices(table.shape[1], 1)
     if len(first):
         apart = table[:, first] - table[:, second]  # [rows, pairs]
         size = np.sqrt((apart**2).sum(axis=0))
         sums = np.abs(_patterns(len(table)) @ apart)  # [patterns, pairs], the first unchanged
         # Rounded, so that equal sums in another order are equal.
-        found = np.round(sums / np.where(size > 0, size, 1.0), 9)
-        one[first, second] = one[second, first] = (found >= found[0]).mean(axis=0)
-        largest = found.max(axis=1, keepdims=True)
-        together[first, second] = together[second, first] = (largest >= found[0]).mean(axis=0)
-    return one, together
+        ratios = np.round(sums / np.where(size > 0, size, 1.0), 9)
+        single[first, second] = single[second, first] = (ratios >= ratios[0]).mean(axis=0)
+        largest = ratios.max(axis=1, keepdims=True)
+        together[first, second] = together[second, first] = (largest >= ratios[0]).mean(axis=0)
+    return single, together
 
 
 def _patterns(rows: int) -> np.ndarray:
-    """Signs ``[patterns, rows]``; the first pattern, and the first row of all, is +1."""
+    """Return signs ``[patterns, rows]``; the first pattern, and the first row of all, is +1."""
     if rows <= _EXACT:
         bits = np.arange(2 ** (rows - 1))[:, None] >> np.arange(rows)
         # The first row has the bit that no number of this range has.

@@ -13,7 +13,7 @@ mean of decimal numbers may lie halfway between two decimal steps, but not betwe
 
 
 def comparable(values: ArrayLike) -> np.ndarray:
-    """Accuracies, or means and mixtures of them, as numbers that may be compared for equality.
+    """Round accuracies, or means and mixtures of them, so that equal ones compare equal.
 
     0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 differ by 1e-16 as floats, which would decide which of
     equals is the first. NaN and infinite values stay as they are.
@@ -28,7 +28,7 @@ def comparable(values: ArrayLike) -> np.ndarray:
 
 
 def weighted_means(table: ArrayLike, weights: np.ndarray) -> np.ndarray:
-    """Means of the rows of ``table [E, T]`` under each row of ``weights [R, T]``: ``[R, E]``.
+    """Return means of the rows of ``table [E, T]`` under each of ``weights [R, T]``: ``[R, E]``.
 
     Weights are whole numbers. Accuracies in [0, 1] are rounded to multiples of a small power of
     two, so that sums are exact in whatever order a machine adds. To be compared, the means still

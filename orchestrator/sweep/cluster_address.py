@@ -27,17 +27,17 @@ class Place(NamedTuple):
 
 
 def place_of(address: str) -> Place | None:
-    """The place that an address names; None for ``auto``, which Ray resolves itself.
+    """Return the place that an address names; None for ``auto``, which Ray resolves itself.
 
     Raises:
         ConfigError: it is not an address.
     """
     if address == "auto":
         return None
-    found = _ADDRESS.fullmatch(address)
-    if found is None or not 0 < int(found[3]) < 65536:
+    match = _ADDRESS.fullmatch(address)
+    if match is None or not 0 < int(match[3]) < 65536:
         raise ConfigError("", "--address", f"'{address}' is neither HOST:PORT nor 'auto'")
-    return Place(found[1] or found[2], int(found[3]))
+    return Place(match[1] or match[2], int(match[3]))
 
 
 def check_reachable(address: str) -> None:
@@ -71,7 +71,7 @@ class Watch:
     Args:
         name: what they are together, for the message.
         places: all of them must answer.
-        patience: seconds for which one may be silent.
+        patience: seconds for which a place may be silent.
     """
 
     def __init__(self, name: str, places: Sequence[Place], patience: float) -> None:
@@ -92,7 +92,7 @@ class Watch:
 
 
 def _unanswered(place: Place) -> str | None:
-    """Why no connection can be made; None where one can."""
+    """Say why no connection can be made; None where one can."""
     try:
         socket.create_connection(place, timeout=_SECONDS).close()
     except (OSError, UnicodeError) as failure:

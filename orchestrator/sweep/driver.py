@@ -84,7 +84,7 @@ class _Command:
             threading.Event().wait()
 
     def job(self) -> Job:
-        """What to do, once the command has said it."""
+        """Wait until the command says what to do."""
         return self._said.get()
 
     def event(self, kind: str, *content: object) -> None:
@@ -142,16 +142,13 @@ def _ray_running(address: str | None, folder: str) -> Iterator[list[Place]]:
 
 def _places(address: str | None) -> list[Place]:
     head = place_of(address or "auto") or place_of(ray.get_runtime_context().gcs_address)
-    own = (
-        []
-        if address
-        else [(one["NodeManagerAddress"], one["NodeManagerPort"]) for one in ray.nodes()]
-    )
-    return [place for place in (head, *(Place(*one) for one in own)) if place is not None]
+    nodes = [] if address else ray.nodes()
+    managers = [Place(node["NodeManagerAddress"], node["NodeManagerPort"]) for node in nodes]
+    return managers if head is None else [head, *managers]
 
 
 def _one_line(failure: Exception) -> str:
-    """The failure's kind and message on one short line; of a traceback only its last line."""
+    """Put the failure's kind and message on one short line; of a traceback only its last line."""
     text = _BOILERPLATE.sub("", str(failure))
     if "Traceback" in text:
         text = text.strip().splitlines()[-1]

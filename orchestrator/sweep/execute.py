@@ -18,14 +18,14 @@ from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN, Kept, PlannedProtocol
 from fsl_sweep.orchestrator.sweep.listener import SweepListener
-from fsl_sweep.orchestrator.sweep.process import Job, RayProcess, Todo
-from fsl_sweep.orchestrator.sweep.pruning import LOST, PrunesEnded, prunable, prune
-from fsl_sweep.orchestrator.sweep.recording import locked, note_environment, write_tasks
-from fsl_sweep.orchestrator.sweep.remaining import check_there, to_measure
+from fsl_sweep.orchestrator.sweep.process import Job, RayProcess
 from fsl_sweep.orchestrator.text.printed import counted
+from fsl_sweep.orchestrator.upkeep.pruning import LOST, prunable, prune, prune_ended
+from fsl_sweep.orchestrator.upkeep.recording import locked, note_environment, write_tasks
+from fsl_sweep.orchestrator.upkeep.remaining import Todo, check_there, to_measure
 
 if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.planning.asked_protocols import Asked
+    from fsl_sweep.orchestrator.planning.measure_request import MeasureRequest
 
 RETRIES = 2
 """Attempts after the first where measuring a trial fails."""
@@ -84,17 +84,17 @@ def execute(
             ray = stack.enter_context(RayProcess(address, early))
         plan = stack.enter_context(_recording(prepared, *prepared.opened(), notify))
         ledger, chosen = prepared.ledger, plan.ids_of(prepared.only)
-        asked = [one for one in plan.protocols if one.asked]
         pending = [trial for trial in ledger.pending(plan) if trial in chosen]
         # Before anything is trained: what cannot be measured stops the run.
-        to_measure(ledger, plan, [p for p in asked if p.snapshots != "chosen"], chosen)
+        known = [protocol for protocol in plan.requested if protocol.snapshots != "chosen"]
+        to_measure(ledger, plan, known, chosen)
         retries = prepared.sweep.config.retries
         jobs = _Jobs(ledger, plan, retries, address, following, stack, ray)
         if pending:
             if plan.keep != "all":
                 notify(f"keep: {plan.keep}. {LOST[plan.keep]}")
             jobs.run(pending, None, plan.kept_while_training)
-        measured = jobs.measure(asked, chosen)
+        measured = jobs.measure(plan.requested, chosen)
         left = ledger.pending(plan)
         if not left and not measured.failed:
             prune(ledger, prunable(ledger, plan, plan.keep))
@@ -102,7 +102,7 @@ def execute(
 
 
 def measure(
-    asked: "Asked",
+    request: "MeasureRequest",
     address: str | None = None,
     following: Following = _nobody,
     notify: Callable[[str], None] = lambda _: None,
@@ -113,7 +113,8 @@ def measure(
         RunFolderError: the run folder is in use, or weights that are needed are not there.
         MachineFailure: Ray did not start or went away, or a disk is full.
     """
-    ledger, plan, trials = asked.ledger, asked.plan, asked.plan.specs.keys()
+    ledger, plan, protocols = request.ledger, request.plan, request.protocols
+    trials = plan.specs.keys()
     with ExitStack() as stack:
         stack.enter_context(locked(ledger))
         if left := ledger.pending(plan):
@@ -121,13 +122,13 @@ def measure(
                 f"{ledger.path}: {counted(len(left), 'trial')} of {len(trials)} must still be "
                 "trained and take no part; run the same command again once they are."
             )
-        check_there(ledger, plan, asked.protocols)
-        for caution in asked.cautions:
+        check_there(ledger, plan, protocols)
+        for caution in request.cautions:
             notify(f"caution: {caution}")
-        plan = ledger.add_protocols(asked.protocols, asked.places, asked.cautions)
-        write_tasks(ledger, plan, asked.protocols, asked.benchmarks)
+        plan = ledger.add_protocols(protocols, request.places, request.cautions)
+        write_tasks(ledger, plan, protocols, request.benchmarks)
         jobs = _Jobs(ledger, plan, RETRIES, address, following, stack)
-        return jobs.measure(asked.protocols, trials)
+        return jobs.measure(protocols, trials)
 
 
 @dataclass
@@ -154,11 +155,11 @@ class _Jobs:
         plan, ids = self.plan, tuple(trials)
         job = Job(self.ledger.path, plan, ids, todo, keep, plan.resources, self.retries)
         failures = _Failures()
-        own: list[SweepListener] = [failures]
+        first: list[SweepListener] = [failures]
         if keep == "chosen":
-            own.append(PrunesEnded(self.ledger, plan))
+            first.append(_PrunesEnded(self.ledger, plan))
         with self.following(plan, trials, todo) as listeners:
-            self.ray.run(job, [*own, *listeners])
+            self.ray.run(job, [*first, *listeners])
         return tuple(failures.reasons)
 
     def measure(self, protocols: Sequence[PlannedProtocol], trials: Collection[str]) -> Measured:
@@ -167,7 +168,7 @@ class _Jobs:
         The main one comes first, because snapshots are chosen by it.
         """
         count = 0
-        for group in ([one for one in protocols if one.name == MAIN], protocols):
+        for group in ([protocol for protocol in protocols if protocol.name == MAIN], protocols):
             if todo := to_measure(self.ledger, self.plan, group, trials):
                 reasons = self.run([*todo], todo, "all")
                 left = to_measure(self.ledger, self.plan, group, trials)
@@ -187,6 +188,16 @@ class _Failures(SweepListener):
     def ended(self, trial: str, end: TrialEnd) -> None:  # noqa: ARG002
         if end.status == "failed":
             self.reasons[end.reason] = None
+
+
+class _PrunesEnded(SweepListener):
+    """Prunes each trial as it ends, where only chosen snapshots are kept."""
+
+    def __init__(self, ledger: Ledger, plan: Plan) -> None:
+        self._ledger, self._plan = ledger, plan
+
+    def ended(self, trial: str, end: TrialEnd) -> None:  # noqa: ARG002
+        prune_ended(self._ledger, self._plan, trial)
 
 
 def execute_one(prepared: Prepared, index: int, following: Following = _nobody) -> TrialEnd:
@@ -232,12 +243,12 @@ def execute_one(prepared: Prepared, index: int, following: Following = _nobody) 
 
 
 def _surely_pending(prepared: Prepared) -> int:
-    """How many of the trials have no recorded end, up to the number of cores.
+    """Return how many of the trials have no recorded end, up to the number of cores.
 
     Where nothing was planned before, none has, and the sweep need not be planned to know it.
     """
     cores, ledger, config = os.cpu_count() or 1, prepared.ledger, prepared.sweep.config
-    if ledger.read_plan() is None:
+    if "plan.json" not in ledger.folder.names():
         return min(cores, len(config.seeds) * len(prepared.only or config.methods))
     ledger.check_plan(prepared.plan)
     chosen = prepared.plan.ids_of(prepared.only)
@@ -262,5 +273,5 @@ def _recording(
             for remark in ledger.notices(plan):
                 notify(remark)
             plan = ledger.write_plan(plan, prepared.sweep.text)
-            write_tasks(ledger, plan, [p for p in plan.protocols if p.asked], benchmarks)
+            write_tasks(ledger, plan, plan.requested, benchmarks)
         yield plan

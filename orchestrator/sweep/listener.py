@@ -9,16 +9,16 @@ class SweepListener(Protocol):
     """Hears of each trial as it runs. Calls come from one thread, in order."""
 
     def started(self, trial: str) -> None:
-        """A trial began, or began again after a failure."""
+        """Hear that a trial began, or began again after a failure."""
 
     def measured(self, trial: str, record: EpochRecord) -> None:
-        """An epoch of a trial was measured and recorded."""
+        """Hear that an epoch of a trial was measured and recorded."""
 
     def measured_again(self, trial: str, epoch: int) -> None:
-        """A recorded snapshot of a trial was measured under further protocols."""
+        """Hear that a recorded snapshot of a trial was measured under further protocols."""
 
     def failed_once(self, trial: str, reason: str) -> None:
-        """A trial failed and will be tried again from its last recorded epoch."""
+        """Hear that a trial failed and will be tried again from its last recorded epoch."""
 
     def ended(self, trial: str, end: TrialEnd) -> None:
-        """A trial ended for good."""
+        """Hear that a trial ended for good."""

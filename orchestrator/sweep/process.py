@@ -15,19 +15,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.orchestrator.errors import MachineFailure
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.plan import Plan
-from fsl_sweep.orchestrator.records.protocol import Kept
+from fsl_sweep.orchestrator.records.protocol import MAIN, Kept
 from fsl_sweep.orchestrator.sweep.cluster_address import Place, Watch, check_reachable
 from fsl_sweep.orchestrator.sweep.listener import SweepListener
 from fsl_sweep.orchestrator.sweep.session_folder import end_session, session_folder
 from fsl_sweep.orchestrator.sweep.stopping import ended_at_once
 from fsl_sweep.orchestrator.sweepfile.grammar import Resources
+from fsl_sweep.orchestrator.upkeep.remaining import Todo
 
 _PROGRAM = """\
 import json, sys
@@ -57,10 +60,6 @@ _TO_START = 120.0
 RESUMES = "What was recorded is kept: run the same command again to continue."
 
 
-Todo = Mapping[int, tuple[str, ...]]
-"""Epochs of a trial, and the names of the protocols that their snapshots are measured under."""
-
-
 class Job(NamedTuple):
     """Trials to train, or whose snapshots to measure, and how.
 
@@ -81,6 +80,28 @@ class Job(NamedTuple):
     keep: Kept
     resources: Resources
     retries: int
+
+    @property
+    def protocols(self) -> set[str]:
+        """Return the names of the protocols under which snapshots are measured."""
+        each = (names for todo in (self.todo or {}).values() for names in todo.values())
+        return {name for names in each for name in names}
+
+    def epochs(self, trial: str, benchmarks: Mapping[str, Benchmark]) -> Iterator[int]:
+        """Train a trial, or measure its snapshots; yield each epoch once it is recorded."""
+        from fsl_sweep.orchestrator.measuring.snapshots import Measuring
+        from fsl_sweep.orchestrator.trial.trial import Trial
+
+        spec, answers = self.plan.specs[trial], self.plan.records_answers
+        storage = Ledger(self.run, standing=True).trial(trial)
+        if self.todo is None:
+            main = self.plan.main
+            training = Trial(spec, storage, benchmarks[MAIN], main, self.keep, answers)
+            yield from (record.epoch for record in training.run())
+        else:
+            protocol = self.plan.protocol
+            todo = {epoch: [*map(protocol, names)] for epoch, names in self.todo[trial].items()}
+            yield from Measuring(spec, storage, benchmarks, todo, answers=answers).run()
 
 
 class RayProcess:
@@ -181,8 +202,8 @@ class RayProcess:
         if self._address is None:
             # With a token of its own no other user of this machine can join, and Ray writes none
             # to the home folder.
-            own = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-            environment = {**environment, **_LOOPBACK, **own}
+            token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+            environment = {**environment, **_LOOPBACK, **token}
             # Ray starts a worker for each core long before the first trial. Where most of them will
             # run one, they import what it needs meanwhile.
             if 2 * self._trials >= (os.cpu_count() or 1):
@@ -201,7 +222,7 @@ class RayProcess:
             ) from None
 
     def _last_words(self) -> str:
-        """The last error in the driver's log, as ``: TEXT``; empty if there is none."""
+        """Return the last error in the driver's log, as ``: TEXT``; empty if there is none."""
         with suppress(OSError):
             lines = Path(self._folder or "", _LOG).read_text(errors="replace").splitlines()
             errors = [line.partition("] ")[2] for line in lines if " E " in line or " C " in line]
@@ -244,10 +265,10 @@ def _killed_by(number: int) -> str:
 
 def _identity(folder: Path) -> tuple[int, int] | None:
     try:
-        found = folder.stat()
+        status = folder.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _check_there(folder: Path, before: tuple[int, int] | None) -> None:

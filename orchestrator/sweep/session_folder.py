@@ -118,8 +118,8 @@ def _sweep(place: Path) -> None:
     for name in filter(_NAME.fullmatch, os.listdir(place)):
         folder = place / name
         with suppress(OSError):  # it is in use, another user's, or gone
-            found = folder.lstat()
-            if found.st_uid != os.geteuid() or not folder.is_dir() or folder.is_symlink():
+            foreign = folder.lstat().st_uid != os.geteuid()
+            if foreign or not folder.is_dir() or folder.is_symlink():
                 continue
             lock = _opened_lock(folder)
             try:
@@ -130,7 +130,7 @@ def _sweep(place: Path) -> None:
 
 
 def _living_in(folder: Path, session: int) -> Iterator[int]:
-    """Processes of the POSIX session, with the folder as ``TMPDIR``, or writing to files in it.
+    """Find processes of the POSIX session, with ``TMPDIR`` there, or writing to files there.
 
     No sign is enough: some of Ray's processes overwrite their environment with a title, a new one
     has opened no file yet, and the next run does not know the session. Needs Linux.
@@ -150,7 +150,7 @@ def _living_in(folder: Path, session: int) -> Iterator[int]:
 
 
 def _runs(pid: int) -> bool:
-    """Whether any thread of a process has not ended; its first may end before the others."""
+    """Return whether any thread of a process has not ended; its first may end before the others."""
     with suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):
             with suppress(OSError):

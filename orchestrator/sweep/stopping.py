@@ -20,13 +20,13 @@ class Stopped(KeyboardInterrupt):
 
     @property
     def code(self) -> int:
-        """The exit code of a shell for that signal: 130, 143 or 129."""
+        """Return the exit code of a shell for that signal: 130, 143 or 129."""
         return 128 + self.number
 
 
 @contextmanager
 def signals_stop() -> Iterator[None]:
-    """Within the block, the first of the three signals raises Stopped in the main thread.
+    """Raise Stopped in the main thread at the first of the three signals within the block.
 
     A second signal ends the process at once, after the actions of ``ended_at_once``, with the exit
     code of the first. A signal that is ignored, as under ``nohup``, stays ignored.
@@ -44,20 +44,20 @@ def signals_stop() -> Iterator[None]:
         first.append(number)
         raise Stopped(number)
 
-    before = {one: signal.getsignal(one) for one in _SIGNALS}
-    heeded = {one: old for one, old in before.items() if old not in (signal.SIG_IGN, None)}
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    heeded = {n: handler for n, handler in before.items() if handler not in (signal.SIG_IGN, None)}
     try:
-        for one in heeded:
-            signal.signal(one, stop)
+        for number in heeded:
+            signal.signal(number, stop)
         yield
     finally:
-        for one, old in heeded.items():
-            signal.signal(one, old)
+        for number, handler in heeded.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
 def ended_at_once(action: Callable[[], None]) -> Iterator[None]:
-    """Within the block, a second signal calls ``action`` before the process ends."""
+    """Call ``action`` before a second signal within the block ends the process."""
     _at_once.append(action)
     try:
         yield

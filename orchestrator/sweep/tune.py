@@ -16,7 +16,6 @@ from fsl_sweep.orchestrator.errors import ConfigError, MachineFailure, UserError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.planning.prepare import check_same_data, open_benchmarks
 from fsl_sweep.orchestrator.records.measures import TrialEnd
-from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.sweep.process import Job
 from fsl_sweep.orchestrator.sweepfile.grammar import Resources
 
@@ -125,30 +124,14 @@ class TrialTrainable(tune.Trainable):
         return True
 
     def _begin(self, trial: str) -> Iterator[int]:
-        """Its epochs; nothing is done before `step`, as Tune says little of failed constructors."""
-        from fsl_sweep.orchestrator.measuring.snapshots import Measuring
-        from fsl_sweep.orchestrator.trial.trial import Trial
-
-        job, spec = self._job, self._job.plan.specs[trial]
-        benchmarks = self._opened()
-        storage = Ledger(job.run, standing=True).trial(trial)
-        answers = job.plan.records_answers
-        if job.todo is not None:
-            named = {one.name: one for one in job.plan.protocols}
-            todo = {e: [named[n] for n in names] for e, names in job.todo[trial].items()}
-            yield from Measuring(spec, storage, benchmarks, todo, answers=answers).run()
-            return
-        main = job.plan.main
-        training = Trial(spec, storage, benchmarks[MAIN], main, job.keep, answers)
-        for record in training.run():
-            yield record.epoch
+        """Yield its epochs; nothing begins before `step`: Tune hides why constructors fail."""
+        yield from self._job.epochs(trial, self._opened())
 
     def _opened(self) -> Any:
-        """The benchmarks of the job, once for all trials of this actor."""
+        """Open the benchmarks of the job, once for all trials of this actor."""
         if self._benchmarks is None:
-            plan, todo = self._job.plan, self._job.todo or {}
-            names = {n for epochs in todo.values() for asked in epochs.values() for n in asked}
-            opened = open_benchmarks(plan, names)
+            plan = self._job.plan
+            opened = open_benchmarks(plan, self._job.protocols)
             check_same_data(plan, opened)
             self._benchmarks = opened
         return self._benchmarks
@@ -168,7 +151,7 @@ class TuneReporter(tune.Callback):
     def on_trial_start(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
     ) -> None:
-        """A trial began, or began again."""
+        """Pass on that a trial began, or began again."""
         self._event("started", trial.config["trial"])
 
     def on_trial_result(
@@ -179,7 +162,7 @@ class TuneReporter(tune.Callback):
         result: dict[str, Any],
         **info: Any,
     ) -> None:
-        """An epoch was measured; its numbers are read from the ledger, not sent through Ray.
+        """Pass on an epoch; its numbers are read from the ledger, not sent through Ray.
 
         Raises:
             MachineFailure: the worker's machine failed, so the sweep cannot continue. Tune raises
@@ -201,7 +184,7 @@ class TuneReporter(tune.Callback):
     def on_trial_complete(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
     ) -> None:
-        """A trial ended; its record says how, unless it failed by a mistake of the user's."""
+        """Pass on an end as its record says, unless it failed by a mistake of the user's."""
         if (reason := trial.last_result.get("failure")) is not None:
             self._failed(trial.config["trial"], reason)
             return
@@ -215,13 +198,13 @@ class TuneReporter(tune.Callback):
     def on_trial_recover(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
     ) -> None:
-        """A trial failed and has attempts left."""
+        """Pass on that a trial failed and has attempts left."""
         self._event("failed_once", trial.config["trial"], _reason(trial))
 
     def on_trial_error(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
     ) -> None:
-        """A trial failed and has no attempt left."""
+        """Pass on that a trial failed and has no attempt left."""
         self._failed(trial.config["trial"], _reason(trial))
 
     def _failed(self, trial: str, reason: str) -> None:
@@ -236,7 +219,7 @@ class TuneReporter(tune.Callback):
 
 
 def _reason(trial: TuneTrial) -> str:
-    """What the worker raised, in one line, or what Ray says of its death.
+    """Return what the worker raised, in one line, or what Ray says of its death.
 
     Tune has not uploaded the error yet when this is called, so it is read from its staging file.
     """

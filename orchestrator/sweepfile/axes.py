@@ -20,31 +20,31 @@ _Axis = tuple[tuple[str, ...], str, Any]
 """The keys that lead to an axis, its kind, and its values."""
 
 
-def merged_settings(defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """A method's settings over the defaults; learner, backbone and the like key by key."""
-    result = {**defaults, **own}
-    for key in own.keys() & defaults.keys() & set(_SECTIONS):
-        if isinstance(defaults[key], Mapping) and isinstance(own[key], Mapping):
-            result[key] = _merged_section(defaults[key], own[key])
+def merged_settings(defaults: Mapping[str, Any], method: Mapping[str, Any]) -> dict[str, Any]:
+    """Put a method's settings over the defaults; learner, backbone and the like key by key."""
+    result = {**defaults, **method}
+    for key in method.keys() & defaults.keys() & set(_SECTIONS):
+        if isinstance(defaults[key], Mapping) and isinstance(method[key], Mapping):
+            result[key] = _merged_section(defaults[key], method[key])
     return result
 
 
-def _merged_section(shared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """A section's keys over the shared ones, unless they belong to different parts.
+def _merged_section(shared: Mapping[str, Any], section: Mapping[str, Any]) -> dict[str, Any]:
+    """Put a section's keys over the shared ones, unless they belong to different parts.
 
     Options of one learner or backbone mean nothing to another, and an axis has whole sections as
     its values.
     """
-    another = own.get("name", shared.get("name")) != shared.get("name")
-    if another or axis_kind(shared) or axis_kind(own):
-        return dict(own)
-    return {**shared, **own}
+    another = section.get("name", shared.get("name")) != shared.get("name")
+    if another or axis_kind(shared) or axis_kind(section):
+        return dict(section)
+    return {**shared, **section}
 
 
 def expand(
     tree: Mapping[str, Any], samples: int | None, seed: int
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Every configuration of a method, in a fixed order.
+    """Make every configuration of a method, in a fixed order.
 
     Grids multiply. The sampled axes are drawn together ``samples`` times and multiply the grids. A
     sampled value depends only on the seed, its key path and its number, so that adding an axis or
@@ -62,42 +62,42 @@ def expand(
         ConfigError: an empty grid, a repeated value, a bad range, or ``samples`` missing; its path
             begins below the method.
     """
-    found = _checked(tree, samples)
-    grids = [(keys, values) for keys, kind, values in found if kind == "grid"]
-    draws = (samples or 1) if len(grids) < len(found) else 1
+    axes = _checked(tree, samples)
+    grids = [(keys, values) for keys, kind, values in axes if kind == "grid"]
+    draws = (samples or 1) if len(grids) < len(axes) else 1
     for combination in itertools.product(*(values for _, values in grids)):
         points = dict(zip((keys for keys, _ in grids), combination, strict=True))
         for number in range(draws):
             chosen = {
                 keys: points[keys] if kind == "grid" else _draw(kind, values, seed, keys, number)
-                for keys, kind, values in found
+                for keys, kind, values in axes
             }
             yield {".".join(k): v for k, v in chosen.items()}, _replaced(tree, chosen, ())
 
 
 def sizes(tree: Mapping[str, Any], samples: int | None) -> dict[str, int]:
-    """The number of values of each grid by dotted path, and ``samples`` if there are sampled axes.
+    """Count the values of each grid, by dotted path; with ``samples`` if there are sampled axes.
 
     Their product is the number of configurations that ``expand`` yields. Arguments and errors are
     those of ``expand``.
     """
-    found = _checked(tree, samples)
-    counts = {".".join(keys): len(values) for keys, kind, values in found if kind == "grid"}
-    return counts | ({"samples": samples or 1} if len(counts) < len(found) else {})
+    axes = _checked(tree, samples)
+    counts = {".".join(keys): len(values) for keys, kind, values in axes if kind == "grid"}
+    return counts | ({"samples": samples or 1} if len(counts) < len(axes) else {})
 
 
 def told_apart(configurations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The axis values of each configuration, as a report shows them.
+    """List the axis values of each configuration, as a report shows them.
 
     An axis may have whole sections as its values, such as ``train: {grid: [{way: 5, ...}, ...]}``.
     It is shown as those keys of the section that differ, each under its own dotted path.
     """
     flat = [dict(_leaves(axes)) for axes in configurations]
-    keys = dict.fromkeys(key for one in flat for key in one)
-    varied = {key for key in keys if any(one.get(key) != flat[0].get(key) for one in flat)}
+    keys = {key for leaves in flat for key in leaves}
+    varied = {key for key in keys if any(leaves.get(key) != flat[0].get(key) for leaves in flat)}
     return [
-        {key: value for key, value in one.items() if key in varied or key in axes}
-        for one, axes in zip(flat, configurations, strict=True)
+        {key: value for key, value in leaves.items() if key in varied or key in axes}
+        for leaves, axes in zip(flat, configurations, strict=True)
     ]
 
 
@@ -110,7 +110,7 @@ def _leaves(axes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def axis_kind(value: Any) -> str | None:
-    """``grid``, ``loguniform``, ... if a value is an axis, else None."""
+    """Return ``grid``, ``loguniform``, ... if a value is an axis, else None."""
     if isinstance(value, Mapping) and len(value) == 1:
         (key,) = value
         return key if key in KINDS else None
@@ -118,15 +118,15 @@ def axis_kind(value: Any) -> str | None:
 
 
 def _checked(tree: Mapping[str, Any], samples: int | None) -> list[_Axis]:
-    """The axes of a method, each checked."""
-    found = list(_axes(tree, ()))
-    for keys, kind, values in found:
+    """Find the axes of a method, and check each."""
+    axes = list(_axes(tree, ()))
+    for keys, kind, values in axes:
         problem = _problem(kind, values)
         if problem is None and kind in SAMPLED and samples is None:
             problem = f"'{kind}' is drawn at random: set a top-level 'samples:' to how often"
         if problem:
             raise ConfigError("", ".".join(keys), problem)
-    return found
+    return axes
 
 
 def _axes(tree: Mapping[str, Any], prefix: tuple[str, ...]) -> Iterator[_Axis]:
@@ -144,7 +144,7 @@ def _axes(tree: Mapping[str, Any], prefix: tuple[str, ...]) -> Iterator[_Axis]:
 
 
 def _problem(kind: str, values: Any) -> str | None:
-    """What is wrong with an axis, or None."""
+    """Say what is wrong with an axis, or None."""
     if kind in ("grid", "choice"):
         if not isinstance(values, list) or not values:
             return f"a {kind} needs a list of at least one value, not {values!r}"

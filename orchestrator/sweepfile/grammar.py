@@ -30,14 +30,14 @@ from fsl_sweep.orchestrator.records.spec import (
 
 
 def plain_name(name: str) -> str:
-    """A name that a folder or a protocol may have. Raises ValueError."""
+    """Check a name that a folder or a protocol is to have. Raises ValueError."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise ValueError(f"may hold only letters, digits, '.', '_' and '-', not {name!r}")
     return name
 
 
 def protocol_name(name: str) -> str:
-    """A name that a further protocol may have. Raises ValueError."""
+    """Check a name that a further protocol is to have. Raises ValueError."""
     if plain_name(name) == MAIN or PROTOCOL_ID.fullmatch(name):
         raise ValueError(f"a further protocol cannot be called {name!r}")
     return name
@@ -47,7 +47,7 @@ class MeasureConfig(Model):
     """A further protocol: what differs from the main one, and which snapshots it measures.
 
     Attributes:
-        preset: a protocol of a paper, under what is given beside it.
+        preset: a protocol of a paper; what is written beside it comes before it.
         episode, evaluation: the keys that differ from the sections of the same name.
         mixture: lambda of P_BN(lambda), or several: each is a protocol of its own.
         classes: names of the classes for NovelGen, or the path of a text file with one per line.
@@ -87,7 +87,7 @@ class SweepConfig(Model):
     @field_validator("measure")
     @classmethod
     def _plain_names(cls, measure: dict[str, MeasureConfig]) -> dict[str, MeasureConfig]:
-        return {protocol_name(name): given for name, given in measure.items()}
+        return {protocol_name(name): section for name, section in measure.items()}
 
     @model_validator(mode="after")
     def _no_repeats(self) -> "SweepConfig":

@@ -20,7 +20,7 @@ _MAPPINGS = ("dict_type", "model_type", "model_attributes_type")
 
 
 def validated(model: type[M], value: Any, path: str = "", axes: bool = False) -> M:
-    """``value`` as ``model``. Arguments as of `config_error`.
+    """Validate ``value`` as ``model``. Arguments as of `config_error`.
 
     Raises:
         ConfigError: naming the key path below ``path``, and the offending value.
@@ -34,7 +34,7 @@ def validated(model: type[M], value: Any, path: str = "", axes: bool = False) ->
 def config_error(
     failure: ValidationError, model: type[BaseModel], path: str = "", axes: bool = False
 ) -> ConfigError:
-    """The first of pydantic's errors as a message of ours; `blaming` adds the file.
+    """Put the first of pydantic's errors into our words; `blaming` adds the file.
 
     Args:
         failure: pydantic's errors.
@@ -82,20 +82,20 @@ def blaming(where: str, overrides: Sequence[str] = ()) -> Iterator[None]:
 
 
 def _of_an_entry(errors: Sequence[Any]) -> Any:
-    """The first error about an entry of a list, where one value is allowed in its place."""
+    """Find the first error about an entry of a list, where a value is allowed in its place."""
     place = _keys(errors[0])
     inside = (e for e in errors if len(_keys(e)) > len(place) and _keys(e)[: len(place)] == place)
     return next(inside, None) if isinstance(errors[0]["input"], list) else None
 
 
 def _keys(error: Any) -> list[str]:
-    """The location of an error without pydantic's names of union members."""
+    """Return the location of an error without pydantic's names of union members."""
     return [str(part) for part in error["loc"] if not _UNION_MEMBER.fullmatch(str(part))]
 
 
 def _problem(errors: Sequence[Any], model: type[BaseModel]) -> str:
-    """What is wrong with one value, from the errors of all members of a union."""
-    first, given = errors[0], errors[0]["input"]
+    """Say what is wrong with a value, from the errors of all members of a union."""
+    first, value = errors[0], errors[0]["input"]
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":
         return message
@@ -105,52 +105,52 @@ def _problem(errors: Sequence[Any], model: type[BaseModel]) -> str:
         message = "at least one entry is needed"
     elif first["type"] in _MAPPINGS[1:]:
         key = next(iter(_fields(model, first["loc"])), "name")
-        value = given if key == "name" and isinstance(given, str) else "..."
-        message = f"must be a mapping such as {{{key}: {value}}}"
+        example = value if key == "name" and isinstance(value, str) else "..."
+        message = f"must be a mapping such as {{{key}: {example}}}"
     else:
         others = [error["msg"].removeprefix("Input should be ") for error in errors[1:]]
         message = " or ".join([f"{message[0].lower()}{message[1:]}", *others])
-    return f"{message}, not {'null' if given is None else repr(given)}"
+    return f"{message}, not {'null' if value is None else repr(value)}"
 
 
 def _slip(first: Any, model: type[BaseModel], axes: bool) -> str | None:
-    """What to write for a list in place of one value, or the reverse; None for other mistakes."""
-    given = first["input"]
-    if first["type"] == "list_type" and isinstance(given, str | int | float):
-        return _as_list(first["loc"][-1], given)
-    if not isinstance(given, list) or any(map(_holds_list, _annotations(model, first["loc"]))):
+    """Say what to write for a list in place of one value, or the reverse; None for others."""
+    value = first["input"]
+    if first["type"] == "list_type" and isinstance(value, str | int | float):
+        return _as_list(first["loc"][-1], value)
+    if not isinstance(value, list) or any(map(_holds_list, _annotations(model, first["loc"]))):
         return None
-    if first["type"] in _MAPPINGS and not all(isinstance(one, Mapping) for one in given):
+    if first["type"] in _MAPPINGS and not all(isinstance(entry, Mapping) for entry in value):
         return None
-    if axes and given:
-        return f"is one value; to train with each of these, write {{grid: {_written(given)}}}"
-    return f"is one value, not the list {_written(given)}"
+    if axes and value:
+        return f"is one value; to train with each of these, write {{grid: {_written(value)}}}"
+    return f"is one value, not the list {_written(value)}"
 
 
-def _as_list(key: object, given: Any) -> str:
-    one = _written([given])
-    if key != "seeds" or isinstance(given, bool) or not isinstance(given, int) or given < 1:
-        return f"is a list: write {one}"
-    several = _written(list(range(given))) if given < 5 else f"[0, 1, ..., {given - 1}]"
-    seeds = "1 seed" if given == 1 else f"{given} seeds"
-    return f"is a list: for {seeds} write {several}, for the seed {given} only {one}"
+def _as_list(key: object, value: Any) -> str:
+    single = _written([value])
+    if key != "seeds" or isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        return f"is a list: write {single}"
+    several = _written(list(range(value))) if value < 5 else f"[0, 1, ..., {value - 1}]"
+    seeds = "1 seed" if value == 1 else f"{value} seeds"
+    return f"is a list: for {seeds} write {several}, for the seed {value} only {single}"
 
 
 def _written(value: Any) -> str:
-    """A value as one line of YAML."""
+    """Write a value as one line of YAML."""
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10**6)
     return text.strip()
 
 
 def _elsewhere(model: type[BaseModel], key: str) -> str:
-    """``did you mean 'selectors.metric'?`` if the key exists in other places; else nothing."""
+    """Ask ``did you mean 'selectors.metric'?`` if the key exists elsewhere; else nothing."""
     paths = [".".join(path) for path in _paths(model) if path[-1] == key]
-    shown = " or ".join(f"'{path}'" for path in sorted(paths, key=lambda one: one.count(".")))
+    shown = " or ".join(f"'{path}'" for path in sorted(paths, key=lambda path: path.count(".")))
     return f"did you mean {shown}?" if paths else ""
 
 
 def _paths(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
-    """The key paths below a model, and those of the settings that a sweep's methods share."""
+    """List the key paths below a model, and those of the settings that a sweep's methods share."""
     for name, field in model.model_fields.items():
         yield (name,)
         for nested in _nested(field.annotation):
@@ -161,14 +161,14 @@ def _paths(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
 
 
 def _fields(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
-    """Field names of the model that sits at ``location`` below ``model``."""
+    """List the field names of the model at ``location`` below ``model``."""
     for annotation in _annotations(model, location):
         model = next(iter(_nested(annotation)), model)
     return list(model.model_fields)
 
 
 def _annotations(model: type[BaseModel], location: Sequence[int | str]) -> Iterator[Any]:
-    """The annotations of the fields on the way to ``location`` below ``model``."""
+    """Yield the annotations of the fields on the way to ``location`` below ``model``."""
     current: type[BaseModel] | None = model
     for part in location:
         field = current.model_fields.get(str(part)) if current else None
@@ -178,7 +178,7 @@ def _annotations(model: type[BaseModel], location: Sequence[int | str]) -> Itera
 
 
 def _nested(annotation: Any) -> list[type[BaseModel]]:
-    """The models that a field may hold."""
+    """List the models that a field may hold."""
     candidates = (annotation, *get_args(annotation))
     return [a for a in candidates if isinstance(a, type) and issubclass(a, BaseModel)]
 

@@ -64,11 +64,11 @@ def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -
         _override(tree, override)
     notes = [*overrides]
     with blaming(where, overrides):
-        given = {text.partition("=")[0].strip() for text in overrides}
+        overridden = [text.partition("=")[0].strip() for text in overrides]
 
-        def base(key: str) -> Path:
-            """The folder that a relative path at this key path begins in."""
-            here = any(f"{key}.".startswith(f"{one}.") for one in given)
+        def base(path: str) -> Path:
+            """Return the folder that a relative path at this key path begins in."""
+            here = any(f"{path}.".startswith(f"{key}.") for key in overridden)
             return Path.cwd() if here else folder
 
         notes += [*_locate_files(tree, base), *_locate_weights(tree, base)]
@@ -77,7 +77,7 @@ def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -
 
 
 def assignments(texts: Sequence[str]) -> dict[str, Any]:
-    """``KEY=VALUE`` texts as a tree; a dotted KEY nests, VALUE is YAML.
+    """Read ``KEY=VALUE`` texts as a tree; a dotted KEY nests, VALUE is YAML.
 
     Raises:
         ConfigError: a text does not have that form.
@@ -105,7 +105,7 @@ def _override(tree: dict[str, Any], text: str) -> None:
 
 
 def _locate_files(tree: Mapping[str, Any], base: Callable[[str], Path]) -> Iterator[str]:
-    """Make the paths of data absolute, in ``tree``; the overrides that say so in a copy."""
+    """Make the paths of data absolute, in ``tree``; yield the overrides that say so in a copy."""
     for path, section, keys in _with_paths(tree):
         section.update({k: _expanded(value, f"{path}.{k}") for k, value in section.items()})
         for key in keys:
@@ -118,7 +118,7 @@ def _locate_files(tree: Mapping[str, Any], base: Callable[[str], Path]) -> Itera
 
 
 def _with_paths(tree: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], Sequence[str]]]:
-    """The sections that may hold paths: their key path, the section, and the keys of the paths."""
+    """Yield sections that may hold paths: their key path, the section, and the paths' keys."""
     if isinstance(benchmark := tree.get("benchmark"), dict):
         yield "benchmark", benchmark, path_keys(benchmark)
     further = tree.get("measure")
@@ -130,7 +130,7 @@ def _with_paths(tree: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], 
 
 
 def path_keys(benchmark: Mapping[str, Any]) -> list[str]:
-    """The keys of a benchmark's section that hold a path: ``root``, and its options that are one.
+    """List the keys of a benchmark's section that hold a path: ``root``, and such options.
 
     Workers have another current folder, so a relative path would be another place there.
     """
@@ -143,7 +143,7 @@ def path_keys(benchmark: Mapping[str, Any]) -> list[str]:
 
 
 def located(value: Any, path: str, folder: Path | None = None) -> str:
-    """An absolute path on this machine, from a folder, the current one by default.
+    """Make a path on this machine absolute, from a folder, the current one by default.
 
     Raises ConfigError, which names the key ``path``.
     """
@@ -157,7 +157,7 @@ def located(value: Any, path: str, folder: Path | None = None) -> str:
 
 
 def _expanded(value: Any, path: str) -> Any:
-    """A text with its ``${NAME}`` and leading ``~`` replaced; other values as they are."""
+    """Replace ``${NAME}`` and a leading ``~`` in a text; other values stay as they are."""
     if not isinstance(value, str):
         return value
     for name in _VARIABLE.findall(value):
@@ -168,10 +168,10 @@ def _expanded(value: Any, path: str) -> Any:
 
 
 def _locate_weights(tree: Mapping[str, Any], base: Callable[[str], Path]) -> Iterator[str]:
-    """The same for the paths of weights, which may be values of axes."""
+    """Do the same for the paths of weights, which may be values of axes."""
     sections = {"defaults": tree.get("defaults")}
     if isinstance(methods := tree.get("methods"), Mapping):
-        sections |= {f"methods.{method}": own for method, own in methods.items()}
+        sections |= {f"methods.{method}": settings for method, settings in methods.items()}
     for path, settings in sections.items():
         if not isinstance(settings, dict) or "backbone" not in settings:
             continue
@@ -183,20 +183,22 @@ def _locate_weights(tree: Mapping[str, Any], base: Callable[[str], Path]) -> Ite
 
 
 def _with_weights(backbone: Any, key: str, folder: Path) -> Any:
-    """A backbone section, or an axis of such sections, with the path of its weights absolute."""
+    """Make the path of a backbone's weights absolute; or those of an axis of backbones."""
 
-    def section(one: Any) -> Any:
-        if not isinstance(one, Mapping) or one.get("weights") is None:
-            return one
-        places = _each(one["weights"], lambda value: located(_expanded(value, key), key, folder))
-        return {**one, "weights": places}
+    def place(weights: Any) -> str:
+        return located(_expanded(weights, key), key, folder)
+
+    def section(value: Any) -> Any:
+        if not isinstance(value, Mapping) or value.get("weights") is None:
+            return value
+        return {**value, "weights": _each(value["weights"], place)}
 
     return _each(backbone, section)
 
 
 def _each(value: Any, changed: Callable[[Any], Any]) -> Any:
-    """A value changed, or every value of an axis that stands in its place."""
+    """Change a value, or every value of an axis that stands in its place."""
     kind = axis_kind(value)
     if kind is not None and isinstance(value[kind], list):
-        return {kind: [changed(one) for one in value[kind]]}
+        return {kind: [*map(changed, value[kind])]}
     return changed(value)

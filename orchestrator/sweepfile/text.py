@@ -16,7 +16,7 @@ LONGEST = 10**6
 
 
 def presets() -> list[str]:
-    """Names of the sweep files that come with the package."""
+    """List the names of the sweep files that come with the package."""
     folder = files("fsl_sweep.sweeps")
     return sorted(
         f.name.removesuffix(".yaml") for f in folder.iterdir() if f.name.endswith(".yaml")
@@ -24,7 +24,7 @@ def presets() -> list[str]:
 
 
 def read_sweep(name_or_path: str) -> tuple[str, str, Path]:
-    """A sweep file's name in messages, its text without the notes of overrides, and its folder.
+    """Read a sweep file: its name in messages, its text without notes of overrides, its folder.
 
     Only a bare name, such as ``quickstart`` or ``quickstart.yaml``, may mean a preset. Its folder
     is the current one.
@@ -42,12 +42,12 @@ def read_sweep(name_or_path: str) -> tuple[str, str, Path]:
         raise ConfigError(name_or_path, "", f"cannot be read: {failure}") from failure
     if preset not in presets():
         raise ConfigError(name_or_path, "", _problem(name_or_path, path))
-    found = files("fsl_sweep.sweeps") / f"{preset}.yaml"
-    return f"sweeps/{found.name}", found.read_text(encoding="utf-8"), Path.cwd()
+    file = files("fsl_sweep.sweeps") / f"{preset}.yaml"
+    return f"sweeps/{file.name}", file.read_text(encoding="utf-8"), Path.cwd()
 
 
 def _text(name: str, path: Path) -> str:
-    """The text of a file, which may be a pipe."""
+    """Read the text of a file, which may be a pipe."""
     with path.open(encoding="utf-8") as file:
         try:
             text = file.read(LONGEST + 1)
@@ -59,13 +59,13 @@ def _text(name: str, path: Path) -> str:
 
 
 def noted(text: str, overrides: Sequence[str]) -> str:
-    """The text followed by the overrides as comments, as a run folder keeps it."""
-    notes = "".join(f"{_NOTE}{' '.join(one.splitlines())}\n" for one in overrides)
+    """Write the overrides as comments below the text, as a run folder keeps it."""
+    notes = "".join(f"{_NOTE}{' '.join(override.splitlines())}\n" for override in overrides)
     return f"{text.rstrip()}\n{notes}" if notes else text
 
 
 def _parted(text: str) -> tuple[str, list[str]]:
-    """A text without the notes at its end, and the overrides in those notes."""
+    """Part a text from the notes at its end; return it and the overrides in them."""
     lines = text.splitlines(keepends=True)
     end = len(lines)
     while end and lines[end - 1].startswith(_NOTE):
@@ -73,25 +73,25 @@ def _parted(text: str) -> tuple[str, list[str]]:
     return "".join(lines[:end]), [line.removeprefix(_NOTE).strip() for line in lines[end:]]
 
 
-def _problem(given: str, path: Path) -> str:
-    """Why a path is not a sweep file, and what to write instead."""
+def _problem(name: str, path: Path) -> str:
+    """Say why a path is not a sweep file, and what to write instead."""
     if (path / "plan.json").is_file() and (path / "sweep.yaml").is_file():
         return f"is a run folder, not a sweep file; to resume it: {_resuming(path)}"
     if path.is_dir():
         return "is a folder; give a sweep file, or the name of a preset"
-    if path.name != given and path.stem in presets():
+    if path.name != name and path.stem in presets():
         return f"no such file; for the preset write only its name: {path.stem}"
     if path.suffix in (".yaml", ".yml"):
         return f"no such file; presets: {', '.join(presets())}"
-    return f"neither a file nor a preset; {did_you_mean(given, presets())}"
+    return f"neither a file nor a preset; {did_you_mean(name, presets())}"
 
 
 def _resuming(folder: Path) -> str:
-    """The command that resumes a run folder as it was last planned."""
+    """Write the command that resumes a run folder as it was last planned."""
     try:
         overrides = _parted((folder / "sweep.yaml").read_text(encoding="utf-8"))[1]
     except (OSError, UnicodeDecodeError):
         overrides = []  # the command itself will say what is wrong with the file
-    settings = [word for one in overrides for word in ("--set", one)]
+    settings = [word for override in overrides for word in ("--set", override)]
     words = ["fsl-sweep", "run", str(folder / "sweep.yaml"), "-o", str(folder), *settings]
     return f"`{shlex.join(words)}`"

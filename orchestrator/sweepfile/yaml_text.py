@@ -16,7 +16,7 @@ LONGEST = 4096
 
 
 def parsed(text: str, where: str) -> Any:
-    """The value of a YAML text of one document; ``where`` names its source in messages.
+    """Read a YAML text of one document; ``where`` names its source in messages.
 
     Raises:
         ConfigError: it is not valid YAML, repeats a key, holds control characters, or has more than
@@ -45,7 +45,7 @@ def parsed(text: str, where: str) -> Any:
 
 
 def written(tree: Mapping[str, Any]) -> str:
-    """Plain data as YAML. Raises ConfigError if it is not plain data."""
+    """Write plain data as YAML. Raises ConfigError if it is not plain data."""
     try:
         return yaml.safe_dump(dict(tree), sort_keys=False)
     except (yaml.YAMLError, RecursionError) as failure:
@@ -92,9 +92,9 @@ def _check_extent(root: yaml.Node, where: str) -> None:
         if isinstance(node, yaml.ScalarNode):
             _check_scalar(node.value, where, place)
         elif isinstance(node, yaml.MappingNode):
-            pending += [(one, depth + 1) for pair in node.value for one in pair]
+            pending += [(child, depth + 1) for pair in node.value for child in pair]
         else:
-            pending += [(one, depth + 1) for one in node.value]
+            pending += [(child, depth + 1) for child in node.value]
 
 
 def _check_scalar(value: str, where: str, place: str) -> None:

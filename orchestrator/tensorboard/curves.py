@@ -28,13 +28,13 @@ _Bands = Mapping[str, np.ndarray]
 
 
 def live_event(record: EpochRecord, cards: str, date: float, first: bool) -> Event:
-    """One epoch as it is measured."""
+    """Return one epoch as it is measured."""
     bands = {m: _over_tasks(record.scores[m, "selection"].accuracy[None]) for m in MEASURES}
     return _event(cards, TRIALS, record.epoch, date, record.train_loss, bands, 0, first)
 
 
 def recorded_events(trial: TrialHistory, cards: str, dates: np.ndarray) -> Iterator[Event]:
-    """All recorded epochs of a trial; ``dates [E]`` in seconds since 1970."""
+    """Yield all recorded epochs of a trial; ``dates [E]`` in seconds since 1970."""
     if len(trial.epochs) == 0:
         return
     bands = {m: _over_tasks(trial.scores[m, "selection"].load()) for m in MEASURES}
@@ -47,7 +47,7 @@ def recorded_events(trial: TrialHistory, cards: str, dates: np.ndarray) -> Itera
 def mean_events(
     trials: Sequence[TrialHistory], cards: str, dates: Sequence[np.ndarray]
 ) -> Iterator[Event]:
-    """The mean over the trials of a configuration, at the epochs that all of them recorded.
+    """Yield the mean over a configuration's trials, at the epochs that all of them recorded.
 
     The band reaches from the lowest to the highest seed.
     """
@@ -55,7 +55,7 @@ def mean_events(
     rows = [[trial.index(epoch) for epoch in common] for trial in trials]
 
     def table(columns: Sequence[np.ndarray]) -> np.ndarray:
-        return np.array([column[own] for column, own in zip(columns, rows, strict=True)])
+        return np.array([column[at] for column, at in zip(columns, rows, strict=True)])
 
     bands: dict[str, np.ndarray] = {}
     for measure in MEASURES:
@@ -69,7 +69,7 @@ def mean_events(
 
 
 def layout(groups: Mapping[str, str]) -> Summary:
-    """The custom-scalars layout: a category for each group of cards, a chart for each measure.
+    """Lay out the custom scalars: a category for each group of cards, a chart for each measure.
 
     Args:
         groups: what the lines with their bands are, by group. Where there are means, the
@@ -103,7 +103,7 @@ def _ends(tag: str) -> tuple[str, str]:
 
 
 def _over_tasks(table: np.ndarray) -> np.ndarray:
-    """Mean, low and high over tasks of each snapshot; ``[E, T]`` to ``[3, E]``."""
+    """Return mean, low and high over tasks of each snapshot; ``[E, T]`` to ``[3, E]``."""
     mean, tasks = table.mean(axis=1), table.shape[1]
     if tasks < 2:
         return np.stack([mean, mean, mean])

@@ -29,7 +29,7 @@ def append(folder: Path, events: Iterable[Event]) -> None:
 def scalars(
     step: int, date: float, values: Mapping[str, float], descriptions: Mapping[str, str]
 ) -> Event:
-    """One event with many scalars.
+    """Return one event with many scalars.
 
     Args:
         step: the epoch.

@@ -24,7 +24,7 @@ LAST = "selected/last epoch"
 
 
 def experiment(histories: Sequence[TrialHistory], selected: Selected | None) -> Summary:
-    """Which hyperparameters and metrics there are: the union over all methods."""
+    """List the hyperparameters and metrics: the union over all methods."""
     rows = [values_of(trial) for trial in histories]
     keys = list(dict.fromkeys(key for row in rows for key in row))
     parameters = [hp.HParam(key, _domain([row[key] for row in rows if key in row])) for key in keys]
@@ -39,12 +39,12 @@ def experiment(histories: Sequence[TrialHistory], selected: Selected | None) -> 
 
 
 def session(trial: TrialHistory) -> Summary:
-    """The hyperparameters of one run, which joins the group of its configuration."""
+    """Return the hyperparameters of one run, which joins the group of its configuration."""
     return hp.hparams_pb(values_of(trial), trial_id=group_name(trial), start_time_secs=0.0)
 
 
 def session_end(end: TrialEnd, epoch: int, novel: float, date: float) -> list[Event]:
-    """That a run has ended, and how, with its last epoch and NovelGen there on selection tasks."""
+    """Say that a run ended, how, and with which epoch and NovelGen there on selection tasks."""
     status = api_pb2.STATUS_FAILURE if end.status == "failed" else api_pb2.STATUS_SUCCESS
     info = plugin_data_pb2.SessionEndInfo(status=status, end_time_secs=date)
     # TensorBoard's own helper for this needs TensorFlow.
@@ -59,12 +59,12 @@ def session_end(end: TrialEnd, epoch: int, novel: float, date: float) -> list[Ev
 
 
 def tag(strategy: Strategy) -> str:
-    """The scalar that holds a strategy's choice: NovelGen on the report tasks."""
+    """Name the scalar that holds a strategy's choice: NovelGen on the report tasks."""
     return f"selected/{strategy.snapshot}/{strategy.hyperparameter}"
 
 
 def values_of(trial: TrialHistory) -> dict[str, Plain]:
-    """Method and axis values of a trial; lists and the like become text.
+    """Return method and axis values of a trial; lists and the like become text.
 
     The seeds of a configuration are sessions of one group, so that seed is no hyperparameter:
     the tab shows a group's hyperparameters, and the mean of its metrics over the seeds.
@@ -78,7 +78,7 @@ def _plain(value: Any) -> Plain:
 
 
 def _domain(values: Sequence[Plain]) -> hp.Domain | None:
-    """The values that occur, where they are of one kind; TensorBoard has no mixed domain."""
+    """Return the values, where they are of one kind; TensorBoard has no mixed domain."""
     kinds = {type(value) for value in values}
     if len(kinds) != 1:
         return None

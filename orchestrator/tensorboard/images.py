@@ -19,7 +19,7 @@ from fsl_sweep.orchestrator.text.printed import printable
 
 
 def pictures(figures: Sequence[Figure]) -> Iterator[Summary]:
-    """One image for each panel, as ``figures 1: NAME/TITLE``, described by its caption.
+    """Yield an image for each panel, as ``figures 1: NAME/TITLE``, described by its caption.
 
     Figures of a name are a group of cards; the number keeps groups in the report's order.
     """

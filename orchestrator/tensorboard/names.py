@@ -38,10 +38,10 @@ class Place:
 
 
 def places(histories: Sequence[TrialHistory]) -> list[Place]:
-    """The place of each planned trial; runs are distinct."""
+    """Return the place of each planned trial; runs are distinct."""
     labels = _labels(histories)
     seeds = Counter((trial.method, trial.configuration, trial.fold) for trial in histories)
-    found: list[Place] = []
+    every: list[Place] = []
     for trial in histories:
         method, label = safe(trial.method), labels[trial.method, trial.configuration]
         configuration = "/".join(part for part in (method, label) if part)
@@ -53,23 +53,23 @@ def places(histories: Sequence[TrialHistory]) -> list[Place]:
             place = Place(run, f"{MEANS}/{configuration}", f"seeds of {of}")
         else:
             place = Place(run, "", of_method(trial))
-        found.append(place)
-    return found
+        every.append(place)
+    return every
 
 
 def of_method(trial: TrialHistory) -> str:
-    """The group of cards that hold one line for each configuration of the trial's method."""
+    """Name the group of cards that hold a line for each configuration of the trial's method."""
     return f"configurations of {safe(trial.method)}"
 
 
 def group_name(trial: TrialHistory) -> str:
-    """The group of the HParams tab that all seeds of a configuration share."""
+    """Name the group of the HParams tab that all seeds of a configuration share."""
     parts = trial.method, values(trial.hyperparameters)[:LONGEST], trial.configuration
     return printable(" ".join(part for part in parts if part))
 
 
 def _labels(histories: Sequence[TrialHistory]) -> dict[tuple[str, str], str]:
-    """The values of each configuration of a method, distinct below the method's name.
+    """Return the values of each configuration of a method, distinct below the method's name.
 
     Where two would be equal (long values are cut), the configuration's id is added.
     """
@@ -87,6 +87,6 @@ def _labels(histories: Sequence[TrialHistory]) -> dict[tuple[str, str], str]:
 
 
 def safe(text: str) -> str:
-    """A text as a part of a path: letters, digits and a few marks, with no leading dot."""
+    """Return a text as a part of a path: letters, digits and a few marks, with no leading dot."""
     # A leading dot would hide the run's folder, or climb out of the view.
     return re.sub(r"[^\w .,=+()@-]", "_", text).strip().lstrip(".")

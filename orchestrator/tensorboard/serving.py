@@ -40,7 +40,7 @@ def check_free(host: str, port: int) -> None:
 
 
 def opening(folder: Path) -> str:
-    """What follows the server's address, so that the view opens readable."""
+    """Return what follows the server's address, so that the view opens readable."""
     many = sum(1 for _ in folder.rglob(FILE)) > 40
     return _UNSMOOTHED + (_FILTERED if many and (folder / MEANS).exists() else "")
 
@@ -50,8 +50,8 @@ def serve(folder: Path, host: str, port: int) -> NoReturn:
     from tensorboard import program
 
     board = program.TensorBoard()
-    given = ("--logdir", str(folder), "--host", host, "--port", str(port))
-    board.configure(("tensorboard", *given))
+    options = ("--logdir", str(folder), "--host", host, "--port", str(port))
+    board.configure(("tensorboard", *options))
     say(f"TensorBoard: {board.launch()}{opening(folder)} (Ctrl-C stops it)")
     while True:
         time.sleep(3600)

@@ -2,7 +2,7 @@
 
 A view is never the only copy of anything. It is rebuilt into a new folder that takes the old
 one's place, so that the next rebuild repairs what a kill left; and it is rebuilt before anything is
-appended, so that a torn tail cannot spoil later events.
+appended, so that an incomplete event at a file's end cannot spoil later ones.
 """
 
 # TensorBoard's generated protocol modules define their classes at run time.
@@ -36,7 +36,7 @@ def rebuild(
     selected: Selected | None = None,
     figures: Sequence[Figure] = (),
 ) -> None:
-    """Write the whole view anew.
+    """Write the view anew.
 
     Args:
         folder: the view's folder in the run's; what it holds is replaced.
@@ -85,7 +85,7 @@ class LiveView:
         """The last epoch shown of each trial, NovelGen there, and its date."""
 
     def started(self, trial: str) -> None:
-        """Nothing to show before the first epoch."""
+        """Show nothing before the first epoch."""
 
     def measured(self, trial: str, record: EpochRecord) -> None:
         """Append one epoch of a trial, unless the view holds it already.
@@ -108,10 +108,10 @@ class LiveView:
         self._last[trial] = record.epoch, record.scores["novel", "selection"].mean, date
 
     def measured_again(self, trial: str, epoch: int) -> None:
-        """The view shows the main protocol only."""
+        """Show nothing: the view is of the main protocol only."""
 
     def failed_once(self, trial: str, reason: str) -> None:
-        """Nothing to show: what was measured stays."""
+        """Show nothing: what was measured stays."""
 
     def ended(self, trial: str, end: TrialEnd) -> None:
         """Mark the end of a trial in the HParams tab."""
@@ -153,21 +153,22 @@ def _write(
         if len(trial.epochs):
             append(folder / place.run, _trial_events(trial, place.cards, dated[i], selected))
     for run, planned in means.items():
-        own = [i for i in planned if histories[i].complete]
-        if len(own) > 1:
-            trials = [histories[i] for i in own]
+        complete = [i for i in planned if histories[i].complete]
+        count, total = len(complete), len(planned)
+        if count > 1:
+            trials = [histories[i] for i in complete]
             cards = of_method(trials[0])
             groups[cards] = curves.MEANS
-            part = f" ({len(own)} of {len(planned)} seeds)" if len(own) < len(planned) else ""
-            events = curves.mean_events(trials, cards, [dated[i] for i in own])
+            part = f" ({count} of {total} seeds)" if count < total else ""
+            events = curves.mean_events(trials, cards, [dated[i] for i in complete])
             append(folder / f"{run}{part}", events)
-    newest = max((float(own[-1]) for own in dated if len(own)), default=0.0)
+    newest = max((float(dates[-1]) for dates in dated if len(dates)), default=0.0)
     append(
         folder / REPORT,
         [
             Event(summary=curves.layout(dict(sorted(groups.items())))),
             Event(summary=hparams.experiment([t for t in histories if _is_full(t)], selected)),
-            *(Event(summary=one, wall_time=newest) for one in images.pictures(figures)),
+            *(Event(summary=picture, wall_time=newest) for picture in images.pictures(figures)),
         ],
     )
 
@@ -178,22 +179,22 @@ def _trial_events(
     if _is_full(trial):
         yield Event(summary=hparams.session(trial))
     yield from curves.recorded_events(trial, cards, dated)
-    for one in selected.selections if selected else ():
-        if (one.method, one.trial) == (trial.method, trial.trial):
-            at = float(dated[trial.index(one.epoch)])
-            yield scalars(one.epoch, at, {hparams.tag(one.strategy): one.means["novel"]}, {})
+    for selection in selected.selections if selected else ():
+        if (selection.method, selection.trial) == (trial.method, trial.trial):
+            date, tag = float(dated[trial.index(selection.epoch)]), hparams.tag(selection.strategy)
+            yield scalars(selection.epoch, date, {tag: selection.means["novel"]}, {})
     if trial.end is not None and _is_full(trial):
         yield from hparams.session_end(trial.end, *_last(trial, dated))
 
 
 def _last(trial: TrialHistory, dated: np.ndarray) -> tuple[int, float, float]:
-    """The last recorded epoch, NovelGen there on selection tasks, and its date."""
+    """Return the last recorded epoch, NovelGen there on selection tasks, and its date."""
     novel = trial.scores["novel", "selection"].means[-1]
     return int(trial.epochs[-1]), float(novel), float(dated[-1])
 
 
 def _recorded_at(run: Path, trial: str, epoch: int) -> float | None:
-    """When an epoch was recorded, in seconds since 1970, by its files or by the trial's end.
+    """Return when an epoch was recorded, in seconds since 1970, by its files or the trial's end.
 
     They keep their dates, so that a view that is rebuilt has the same. None where there are none.
     """
@@ -204,7 +205,7 @@ def _recorded_at(run: Path, trial: str, epoch: int) -> float | None:
 
 
 def _dates(run: Path, trial: TrialHistory) -> np.ndarray:
-    """The date of each recorded epoch, in seconds since 1970, float64 ``[E]``.
+    """Return the date of each recorded epoch, in seconds since 1970, float64 ``[E]``.
 
     They count back from the last one by what each epoch cost, so that differences are seconds of
     training and measuring, without the breaks. From 0 on where no file tells.
@@ -227,5 +228,5 @@ def _check_ours(folder: Path) -> None:
 
 
 def _is_full(trial: TrialHistory) -> bool:
-    """Whether the HParams tab has it: trials of class folds are no configurations of their own."""
+    """Return whether the HParams tab has it: trials of class folds are no configurations."""
     return trial.fold is None

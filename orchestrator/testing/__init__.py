@@ -14,11 +14,13 @@ from fsl_sweep.orchestrator.testing.candidates import (
     FrontSelectorContract,
     HyperparameterSelectorContract,
 )
-from fsl_sweep.orchestrator.testing.snapshot import SnapshotSelectorContract
+from fsl_sweep.orchestrator.testing.snapshot_selector import SnapshotSelectorContract
+from fsl_sweep.orchestrator.testing.study import StudyContract
 
 __all__ = [
     "BenchmarkContract",
     "FrontSelectorContract",
     "HyperparameterSelectorContract",
     "SnapshotSelectorContract",
+    "StudyContract",
 ]

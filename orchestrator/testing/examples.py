@@ -17,63 +17,63 @@ NAN = float("nan")
 
 
 def random_history(seed: int, epochs: Sequence[int] = (1, 2, 3, 4, 5, 6)) -> History:
-    """Scores without ties, per-task accuracies whose means they are, and class folds."""
+    """Make scores without ties, per-task accuracies whose means they are, and class folds."""
     generator = np.random.default_rng(seed)
     return _random(generator, epochs, [_random(generator, epochs) for _ in range(FOLDS)])
 
 
 def constant_history(value: float, epochs: Sequence[int] = (1, 2, 3, 4)) -> History:
-    """Every measure has one value at every epoch; NaN is allowed."""
+    """Give every measure one value at every epoch; NaN is allowed."""
     column = np.full(len(epochs), value)
     return _same(epochs, column, [_same(epochs, column)] * FOLDS)
 
 
 def nan_history(good: int, epochs: Sequence[int] = (1, 2, 3, 4)) -> History:
-    """Every measure is NaN but at the epoch ``good``."""
+    """Make every measure NaN but at the epoch ``good``."""
     column = np.where(np.array(epochs) == good, 0.5, np.nan)
     return _same(epochs, column, [_same(epochs, column)] * FOLDS)
 
 
-def gappy_history(seed: int, epochs: Sequence[int] = (1, 2, 3, 4, 5, 6)) -> History:
-    """As ``random_history``, with every measure NaN at some epochs, but not at all of them."""
+def partly_nan_history(seed: int, epochs: Sequence[int] = (1, 2, 3, 4, 5, 6)) -> History:
+    """Make a random history with every measure NaN at some epochs, but not at all of them."""
     generator = np.random.default_rng(seed)
     missing = generator.random(len(epochs)) < 0.5
     missing[generator.integers(len(epochs))] = False
 
-    def without(one: History, folds: Sequence[History] = ()) -> History:
-        scores = {m: np.where(missing, np.nan, one.scores[m]) for m in RECORDED}
-        tasks = {m: np.where(missing[:, None], np.nan, one.tasks[m]) for m in MEASURES}
-        return History.from_arrays(epochs=one.epochs, tasks=tasks, folds=folds, **scores)
+    def without(history: History, folds: Sequence[History] = ()) -> History:
+        scores = {m: np.where(missing, np.nan, history.scores[m]) for m in RECORDED}
+        tasks = {m: np.where(missing[:, None], np.nan, history.tasks[m]) for m in MEASURES}
+        return History.from_arrays(epochs=epochs, tasks=tasks, folds=folds, **scores)
 
-    whole = random_history(seed, epochs)
-    return without(whole, [without(fold) for fold in whole.folds])
+    complete = random_history(seed, epochs)
+    return without(complete, [without(fold) for fold in complete.folds])
 
 
 def candidate(history: History, number: int, epoch: int | None = None) -> Candidate:
-    """A candidate at ``epoch`` (the last by default), and at the first epoch of each fold."""
+    """Make a candidate at ``epoch`` (the last by default), and at the first epoch of each fold."""
     at = int(history.epochs[-1]) if epoch is None else epoch
     first = tuple(int(fold.epochs[0]) for fold in history.folds)
     return Candidate(f"trial-{number}", {"optimizer.lr": 10.0**-number}, at, history, first)
 
 
 def candidates(seed: int, count: int = 4) -> list[Candidate]:
-    """Candidates of random histories."""
+    """Make candidates of random histories."""
     return [candidate(random_history(seed * 10 + i), i) for i in range(count)]
 
 
 def constant(*values: float) -> list[Candidate]:
-    """A candidate for each value, which all of its measures have."""
+    """Make a candidate for each value, which all of its measures have."""
     return [candidate(constant_history(value), i) for i, value in enumerate(values)]
 
 
-def at_gaps() -> list[Candidate]:
-    """Candidates from different epochs with gaps between."""
+def at_epochs_apart() -> list[Candidate]:
+    """Make candidates of different epochs that do not follow each other."""
     epochs = (3, 10, 25)
     return [candidate(random_history(i, epochs), i, epoch) for i, epoch in enumerate(epochs)]
 
 
 def must_raise(select: Callable[[Any], Any], name: str, choices: Any) -> None:
-    """Raises AssertionError unless the selector raises SelectionError."""
+    """Raise AssertionError unless the selector raises SelectionError."""
     try:
         chosen = select(choices)
     except SelectionError:

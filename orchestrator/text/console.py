@@ -22,7 +22,7 @@ class SafeConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """The segments of a renderable, escaped."""
+        """Yield the segments of a renderable, escaped."""
         for segment in super().render(renderable, options):
             safe = segment.text if segment.control else printable(segment.text)
             yield segment if safe == segment.text else Segment(safe, segment.style)

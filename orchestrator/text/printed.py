@@ -25,19 +25,19 @@ _UNFIT = re.compile(f"[\t\n{_STEERING}]")
 
 
 def printable(text: str) -> str:
-    r"""The text with control characters escaped (``\x1b``), except line feeds and tabs."""
+    r"""Escape control characters (``\x1b``) in the text, except line feeds and tabs."""
     return _HIDDEN.sub(_escaped, text)
 
 
 def one_line(text: str) -> str:
-    """The same on one line, so that no text can pretend to be another line of a list."""
+    """Escape line feeds and tabs too, so that no text can pretend to be another line of a list."""
     return _UNFIT.sub(_escaped, text)
 
 
 def unfit(text: str) -> str | None:
-    """The first character that no name may hold, escaped; None where there is none."""
-    found = _UNFIT.search(text)
-    return None if found is None else _escaped(found)
+    """Return the first character that no name may hold, escaped; None where there is none."""
+    match = _UNFIT.search(text)
+    return None if match is None else _escaped(match)
 
 
 def say(text: str, stream: IO[str] | None = None, folded: bool = True) -> None:
@@ -54,7 +54,7 @@ def say(text: str, stream: IO[str] | None = None, folded: bool = True) -> None:
 
 
 def _width(stream: IO[str]) -> int | None:
-    """Columns of a terminal; None of a pipe or a file."""
+    """Return the columns of a terminal; None of a pipe or a file."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
@@ -64,7 +64,7 @@ def say_json(value: Any) -> None:
 
 
 def fold(text: str, width: int) -> str:
-    """Printable sentences in lines of at most ``width``, indented alike, broken between words.
+    """Break printable sentences between words into lines of at most ``width``, indented alike.
 
     A number stays with its unit. A row of a table, which has two spaces between columns, stays as
     it is, and so does a command, so that it can be copied.
@@ -76,10 +76,9 @@ def _folded(line: str, width: int) -> str:
     indent = line[: len(line) - len(line.lstrip())]
     if len(line) <= width or "  " in line.strip():
         return line
-    whole = _COMMAND.sub(lambda found: found[0].replace(" ", "\0"), line.lstrip())
-    whole = _OF_ONE.sub("\0", whole)
+    joined = _COMMAND.sub(lambda command: command[0].replace(" ", "\0"), line.lstrip())
     parts = textwrap.wrap(
-        whole,
+        _OF_ONE.sub("\0", joined),
         width,
         initial_indent=indent,
         subsequent_indent=indent,
@@ -90,7 +89,7 @@ def _folded(line: str, width: int) -> str:
 
 
 def columns(rows: Sequence[Sequence[str]], words: int | None = None, indent: str = "") -> list[str]:
-    """A line for each row of cells, a head first, in columns: the first ``words`` left, or all.
+    """Make a line for each row of cells, a head first: the first ``words`` columns left, or all.
 
     Where the terminal is narrower, a block for each row: its first cell, and a line for each other.
     """
@@ -104,16 +103,16 @@ def columns(rows: Sequence[Sequence[str]], words: int | None = None, indent: str
         [f"{h} {cell}".strip() for h, cell in zip(rows[0], row, strict=True) if cell]
         for row in rows[1:]
     )
-    return [f"{indent}{'  ' * bool(at)}{one}" for block in blocks for at, one in enumerate(block)]
+    return [f"{indent}{'  ' * bool(at)}{line}" for block in blocks for at, line in enumerate(block)]
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
-    """``1 trial``, ``2 trials``, ``12,000 trials``; ``plural`` where it is not noun + ``s``."""
+    """Say ``1 trial``, ``2 trials``, ``12,000 trials``; ``plural`` where it is not noun + ``s``."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def on_disk(size: int) -> str:
-    """A number of bytes as ``512 B``, ``4.1 MB`` or ``54 GB``."""
+    """Say a number of bytes as ``512 B``, ``4.1 MB`` or ``54 GB``."""
     shown, unit = float(size), "B"
     for larger in ("kB", "MB", "GB", "TB"):
         if round(shown) < 1000:
@@ -122,13 +121,13 @@ def on_disk(size: int) -> str:
     return f"{shown:.1f} {unit}" if unit != "B" and shown < 9.95 else f"{shown:.0f} {unit}"
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode("ascii")
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
 
 
 def _without_nan(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_nan(one) for key, one in value.items()}
+        return {key: _without_nan(part) for key, part in value.items()}
     if isinstance(value, tuple | list):
-        return [_without_nan(one) for one in value]
+        return [_without_nan(part) for part in value]
     return None if isinstance(value, float) and isnan(value) else value

@@ -33,7 +33,7 @@ class TrainingDraws:
         self._tasks = _training_tasks(spec, benchmark)
 
     def epoch(self, epoch: int) -> Iterator[Episodes] | Iterator[Labelled]:
-        """The tasks or examples of each of the epoch's ``batches`` steps, epochs counted from 1."""
+        """Draw the tasks or examples of each of an epoch's ``batches`` steps; epochs are from 1."""
         rng = generator(self.spec.id, "batches", epoch)
         stage = self.spec.stage(epoch)
         if isinstance(stage, BatchTraining):
@@ -46,7 +46,7 @@ class TrainingDraws:
         labels = np.unique(self._tasks.pool.labels[examples], return_inverse=True)[1]
         needed = self.spec.batches * train.batch_size
         rounds = -(-needed // len(examples))
-        # Whole passes over the examples, one after the other, cut where the epoch ends.
+        # Complete passes over the examples, one after the other, cut where the epoch ends.
         order = np.concatenate([rng.permutation(len(examples)) for _ in range(rounds)])[:needed]
         for rows in order.reshape(self.spec.batches, train.batch_size):
             yield Labelled(examples[rows], labels[rows])
@@ -54,10 +54,10 @@ class TrainingDraws:
 
 def _training_tasks(spec: TrialSpec, benchmark: Benchmark) -> TaskDistribution:
     tasks, train = benchmark.train, spec.episodic
-    if train is None or not (asked := of_classes_only(train)):
+    if train is None or not (setting := of_classes_only(train)):
         return tasks
     if not isinstance(tasks, ClassTasks):
-        raise TypeError(f"{asked} needs tasks of classes, not {type(tasks)}")
+        raise TypeError(f"{setting} needs tasks of classes, not {type(tasks)}")
     if train.fixed_support:
         tasks = fixed_support(spec.id, tasks, train.shot, train.queries_from)
     return tasks if train.query_counts == "equal" else MultinomialQueries(tasks)
@@ -66,13 +66,13 @@ def _training_tasks(spec: TrialSpec, benchmark: Benchmark) -> TaskDistribution:
 def fixed_support(
     trial: str, tasks: ClassTasks, shot: int, queries_from: QueriesFrom
 ) -> FixedSupportTasks:
-    """The tasks of base classes with the support that a FIX-ML trial trains on."""
+    """Return the tasks of base classes with the support that a FIX-ML trial trains on."""
     rng = generator(trial, "fixed support")
     return FixedSupportTasks(tasks, shot, rng, queries_from)
 
 
 def seed_sequence(trial: str, purpose: str, epoch: int = 0) -> np.random.SeedSequence:
-    """Where every random number of a trial comes from: its id, a purpose, and an epoch.
+    """Return where a trial's random numbers come from: its id, a purpose, and an epoch.
 
     It depends on nothing else, so that a resumed trial draws what an uninterrupted one draws, and
     a new use of randomness does not change the others.
@@ -82,11 +82,11 @@ def seed_sequence(trial: str, purpose: str, epoch: int = 0) -> np.random.SeedSeq
 
 
 def generator(trial: str, purpose: str, epoch: int = 0) -> np.random.Generator:
-    """A NumPy generator for one purpose in one epoch."""
+    """Return a NumPy generator for one purpose in one epoch."""
     return np.random.default_rng(seed_sequence(trial, purpose, epoch))
 
 
 def torch_seed(trial: str, purpose: str, epoch: int = 0) -> int:
-    """A seed for a torch generator, in [0, 2^63)."""
+    """Return a seed for a torch generator, in [0, 2^63)."""
     (word,) = seed_sequence(trial, purpose, epoch).generate_state(1, np.uint64)
     return int(word >> np.uint64(1))

@@ -27,17 +27,17 @@ class FixedSupport:
 
 
 def fixed_support_of(spec: TrialSpec, others: Iterable[TrialSpec]) -> FixedSupport | None:
-    """The support that a trial was trained on, or else that of its FIX-ML counterpart.
+    """Return the support that a trial was trained on, or else that of its FIX-ML counterpart.
 
     The counterpart has the learner, the seed and the number of shots of the trial. One that differs
     in nothing but the objective goes first; None if there are several others, or none.
     """
-    if (own := _fixed(spec)) is not None:
-        return own
-    alike = [one for one in others if _same(one, spec) and _fixed(one) is not None]
-    twins = [one for one in alike if _plain(one) == _plain(spec)]
-    found = twins or alike
-    return _fixed(found[0]) if len(found) == 1 else None
+    if (support := _fixed(spec)) is not None:
+        return support
+    alike = [other for other in others if _same(other, spec) and _fixed(other) is not None]
+    twins = [other for other in alike if _plain(other) == _plain(spec)]
+    counterparts = twins or alike
+    return _fixed(counterparts[0]) if len(counterparts) == 1 else None
 
 
 def objective_tasks(
@@ -47,7 +47,7 @@ def objective_tasks(
     seed: int,
     support: FixedSupport | None = None,
 ) -> Episodes:
-    """So many tasks of base training examples, the same for each trial of these arguments.
+    """Draw so many tasks of base training examples, the same for each trial of these arguments.
 
     Args:
         train: of the benchmark that was trained on.
@@ -72,17 +72,17 @@ def _fixed(spec: TrialSpec) -> FixedSupport | None:
     return FixedSupport(spec.id, train.shot, train.queries_from)
 
 
-def _same(one: TrialSpec, other: TrialSpec) -> bool:
-    """Whether two full trials have the learner's name, the seed and the number of shots."""
+def _same(spec: TrialSpec, other: TrialSpec) -> bool:
+    """Return whether two full trials have the learner's name, the seed and the number of shots."""
 
     def key(spec: TrialSpec) -> tuple[object, ...]:
         return spec.learner.name, spec.seed, spec.fold, spec.episodic and spec.episodic.shot
 
-    return key(one) == key(other)
+    return key(spec) == key(other)
 
 
 def _plain(spec: TrialSpec) -> dict[str, object]:
-    """The specification without its objective."""
+    """Return the specification without its objective."""
     plain = spec.canonical()
     episodic = plain["train"].get("meta", plain["train"])
     for key in ("fixed_support", "queries_from"):

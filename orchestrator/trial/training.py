@@ -33,7 +33,7 @@ class Training:
         learner: GradientLearner[Any],
         device: torch.device,
     ) -> None:
-        assert spec.optimizer is not None  # only a program and what trains nothing has none
+        assert spec.optimizer is not None  # only a submission and what trains nothing has none
         self.spec, self.learner, self.device = spec, learner, device
         self.optimizer = make_optimizer(learner, spec.optimizer)
         self._clip_norm = spec.optimizer.clip_norm
@@ -65,15 +65,15 @@ class Training:
             yield loss.detach()
 
     def state(self) -> dict[str, Any]:
-        """Weights and optimizer state: with the epoch, all that a trial needs to continue."""
+        """Return weights and optimizer state: with the epoch, all that is needed to continue."""
         return {"learner": self.learner.state_dict(), "optimizer": self.optimizer.state_dict()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """The inverse of ``state``; raises, perhaps halfway, if it does not fit."""
-        for name, own in self.learner.state_dict().items():
+        """Load a ``state``; raises, perhaps halfway, if it does not fit."""
+        for name, value in self.learner.state_dict().items():
             saved = state["learner"][name]
             # torch would convert types, and take a number from a vector.
-            if (saved.dtype, saved.shape) != (own.dtype, own.shape):
+            if (saved.dtype, saved.shape) != (value.dtype, value.shape):
                 raise ValueError(f"'{name}' of the state has another type or shape")
         self.learner.load_state_dict(state["learner"])
         self.optimizer.load_state_dict(state["optimizer"])
@@ -118,7 +118,7 @@ class Training:
         )
 
     def _rows(self, part: np.ndarray, indices: list[np.ndarray]) -> Tensor:
-        """Appends the part to ``indices``; gives the rows that its images will have there."""
+        """Append the part to ``indices``; return the rows that its images will have there."""
         done = sum(map(len, indices))
         indices.append(part.reshape(-1))
         return self._on_device(np.arange(done, done + part.size).reshape(part.shape))
@@ -129,7 +129,7 @@ class Training:
     def _ready(
         self, support: np.ndarray, query: np.ndarray, draws: torch.Generator
     ) -> tuple[Tensor, Tensor]:
-        """Normalised support and query images, augmented as the training episode says."""
+        """Return normalised support and query images, augmented as the training episode says."""
         train = self.spec.episodic
         kept = len(support) if train is not None and not train.augment_support else 0
         both = np.concatenate([support, query])
@@ -144,14 +144,14 @@ class Untrained:
         self.learner = learner
 
     def state(self) -> None:
-        """None, so that `restore` is never called."""
+        """Return None, so that `restore` is never called."""
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Never called."""
+        """Do nothing: it is never called."""
 
 
 def make_optimizer(learner: nn.Module, options: Optimizer) -> torch.optim.Optimizer:
-    """The optimizer of a trial, over all of the learner's parameters (there may be none)."""
+    """Make the optimizer of a trial, over all of the learner's parameters (there may be none)."""
     parameters = [{"params": list(learner.parameters())}]
     if options.name != "sgd":
         cls = {"adam": optimizers.Adam, "adamw": optimizers.AdamW}[options.name]
@@ -166,9 +166,9 @@ def make_optimizer(learner: nn.Module, options: Optimizer) -> torch.optim.Optimi
 
 
 def learning_rate(schedule: list[tuple[int, float]], epoch: int) -> float:
-    """The rate of an epoch counted from 1; schedules count from 0, as the papers' tables do.
+    """Return the rate of an epoch counted from 1; schedules count from 0, as the papers' tables do.
 
-    NaN without a schedule, as for a program or where nothing is trained.
+    NaN without a schedule, as for a submission or where nothing is trained.
     """
     reached = [rate for first, rate in schedule if first <= epoch - 1]
     return reached[-1] if reached else math.nan

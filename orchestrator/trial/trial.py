@@ -20,10 +20,10 @@ from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd
 from fsl_sweep.orchestrator.records.protocol import MAIN, Kept, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.trial.draws import torch_seed
-from fsl_sweep.orchestrator.trial.program import ProgramTraining
+from fsl_sweep.orchestrator.trial.submission import SubmissionTraining
 from fsl_sweep.orchestrator.trial.training import Training, Untrained, learning_rate
 
-AnyTraining = Training | ProgramTraining | Untrained
+AnyTraining = Training | SubmissionTraining | Untrained
 
 
 class Trial:
@@ -103,7 +103,7 @@ class Trial:
             torch_seed(spec.id, "weights"),
         )
         if isinstance(learner, Metadl):
-            return ProgramTraining(spec, self.benchmark, learner, self.device)
+            return SubmissionTraining(spec, self.benchmark, learner, self.device)
         if not isinstance(learner, GradientLearner):
             raise TypeError(f"A {type(learner).__name__} has no training loss.")
         if spec.train is None:
@@ -111,7 +111,7 @@ class Trial:
         return Training(spec, self.benchmark, learner.to(self.device), self.device)
 
     def _train(self, training: AnyTraining, epoch: int, spent: float) -> float:
-        """Mean loss of the epoch's steps; NaN if there is no step, or for a program."""
+        """Return the mean loss of the epoch's steps; NaN without a step, or of a submission."""
         if isinstance(training, Untrained):
             return math.nan
         limit = self.spec.budget.seconds if self.spec.budget else float("inf")
@@ -122,7 +122,7 @@ class Trial:
                 reason = f"the budget of {limit:g} s was spent in epoch {epoch}, step {step}"
                 raise _BudgetSpent(reason)
 
-        if isinstance(training, ProgramTraining):
+        if isinstance(training, SubmissionTraining):
             training.epoch(epoch, check)
             return math.nan
         for loss in training.epoch(epoch):
@@ -163,7 +163,7 @@ class Trial:
             if self.keep == "last":
                 self.storage.prune(range(1, epoch))
         state = training.state()
-        if state is None:  # an interrupted training starts again, with its whole budget
+        if state is None:  # an interrupted training starts again, with all of its budget
             return
         buffer = io.BytesIO()
         torch.save({"epoch": epoch, "spent": spent, **state}, buffer)
@@ -186,10 +186,10 @@ class Trial:
         return snapshot_bytes(training.learner, description)
 
     def _resumed(self) -> tuple[AnyTraining, int, float]:
-        """The training to continue, epochs already done and seconds spent.
+        """Return the training to continue, the epochs already done and the seconds spent.
 
-        The training is a new one unless there is a whole state that can be loaded and follows
-        epochs that are all recorded whole. To train again gives the same numbers.
+        The training is a new one unless there is an undamaged state that can be loaded and follows
+        epochs that are all recorded without damage. To train again gives the same numbers.
         """
         training, data = self._training(), self.storage.read_resume()
         if data is None:
@@ -202,13 +202,13 @@ class Trial:
                 return training, state["epoch"], state["spent"]
         except (torch.OutOfMemoryError, MemoryError):
             raise
-        except Exception:  # another version's state; or a program failed halfway, with any error
+        except Exception:  # another version's state; or a submission failed halfway, with any error
             return self._training(), 0, 0.0
         return training, 0, 0.0
 
 
 def use_threads(threads: int) -> None:
-    """Give torch this many threads and its reproducible kernels, for the whole process."""
+    """Give torch this many threads and its reproducible kernels, for all of this process."""
     torch.set_num_threads(threads)
     # As use_deterministic_algorithms(True, warn_only=True), which loads torch's compiler: 1.4 s.
     torch.set_deterministic_debug_mode("warn")
@@ -216,4 +216,4 @@ def use_threads(threads: int) -> None:
 
 
 class _BudgetSpent(BaseException):
-    """Ends the epoch loop. No ``except Exception`` of a program in training catches it."""
+    """Ends the epoch loop. No ``except Exception`` of a submission in training catches it."""

@@ -94,20 +94,20 @@ def measure_run(
     from pathlib import Path
 
     from fsl_sweep.orchestrator.errors import MachineFailure
-    from fsl_sweep.orchestrator.planning.asked_protocols import asked_protocols
+    from fsl_sweep.orchestrator.planning.measure_request import measure_request
     from fsl_sweep.orchestrator.run import load_run
     from fsl_sweep.orchestrator.sweep.execute import measure
 
     moved = None if root is None else str(root)
-    asked = asked_protocols(Path(path), name, protocol, moved)
+    request = measure_request(Path(path), name, protocol, moved)
     remarks: list[str] = []
-    done = measure(asked, address, lambda *_: nullcontext(listeners), remarks.append)
+    done = measure(request, address, lambda *_: nullcontext(listeners), remarks.append)
     for remark in remarks:
         warnings.warn(remark, stacklevel=2)
     if done.failed:
         reasons = "; ".join(done.reasons)
         raise MachineFailure(f"{done.failed} snapshots could not be measured: {reasons}")
-    return load_run(asked.ledger.path)
+    return load_run(request.ledger.path)
 
 
 def __getattr__(name: str) -> object:

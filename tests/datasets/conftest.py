@@ -1,13 +1,15 @@
-import zipfile
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 from places import REAL_DATA
-from pools import encoded
+from pools import write_files, write_zip
+from pydantic import ValidationError
 
 from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.preparing.opening import open_benchmark
+from fsl_sweep.orchestrator.errors import FslSweepError
 
 
 @pytest.fixture
@@ -20,36 +22,61 @@ def pool() -> ImagePool:
 
 
 @pytest.fixture
-def png():
-    """Encodes an image of one colour, or of given uint8 pixels."""
-
-    def encode(value=128, size=(12, 10), mode="RGB") -> bytes:
-        if isinstance(value, np.ndarray):
-            return encoded(value)
-        colour = value if mode != "RGB" else (value, value, value)
-        return encoded(np.asarray(Image.new(mode, size, colour)))
-
-    return encode
-
-
-@pytest.fixture
 def write_tree(tmp_path):
-    """Writes {relative path: bytes} as a folder or a zip."""
+    """Writes {relative path: content} as a folder or a zip."""
 
     def write(files: dict[str, bytes], name="source", zipped=False) -> Path:
         if zipped:
-            path = tmp_path / f"{name}.zip"
-            with zipfile.ZipFile(path, "w") as archive:
-                for relative, content in files.items():
-                    archive.writestr(relative, content)
-            return path
-        path = tmp_path / name
-        for relative, content in files.items():
-            (path / relative).parent.mkdir(parents=True, exist_ok=True)
-            (path / relative).write_bytes(content)
-        return path
+            return write_zip(tmp_path / f"{name}.zip", files)
+        return write_files(tmp_path / name, files)
 
     return write
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """Opens a benchmark from a place, with options; prepared data is kept under tmp_path."""
+    home = tmp_path / "home"
+    return lambda name, root=None, **options: open_benchmark(name, options, root, home)
+
+
+@pytest.fixture
+def refused(tmp_path):
+    """Calls what has to fail, and gives the error's kind and message, to compare with a snapshot.
+
+    Without what another machine or release of a library would say: the temporary folder is TMP,
+    and the message of an error that ours was raised from is ``...``.
+    """
+
+    def refused(call, *arguments, **options) -> str:
+        with pytest.raises(FslSweepError) as caught:
+            call(*arguments, **options)
+        error = caught.value
+        text = f"{type(error).__name__}: {error}"
+        cause = error.__cause__
+        said = cause.errors()[0]["msg"] if isinstance(cause, ValidationError) else str(cause)
+        text = "...".join(text.rsplit(said or "...", 1))
+        return re.sub(rf"{re.escape(str(tmp_path.parent))}/[\w-]+", "TMP", text)
+
+    return refused
+
+
+@pytest.fixture
+def refusals(write_tree, opened, refused):
+    """What a benchmark says, by case, of files that differ from good ones; None leaves one out."""
+
+    def refusals(name, cases, good=None, **options) -> dict[str, str]:
+        told = {}
+        for case, changes in cases.items():
+            files = {
+                path: text for path, text in {**(good or {}), **changes}.items() if text is not None
+            }
+            root = write_tree(files, re.sub(r"\W+", "-", case))
+            root.mkdir(exist_ok=True)
+            told[case] = refused(opened, name, root, **options)
+        return told
+
+    return refusals
 
 
 @pytest.fixture

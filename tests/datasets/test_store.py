@@ -15,7 +15,7 @@ from fsl_sweep.orchestrator.errors import BadData, RunFolderError
 HEAD = {"benchmark": "made", "version": 1, "options": {}, "source": {"path": "", "signature": ""}}
 
 
-def write_pool(path, pool: ImagePool) -> None:
+def write_pool(path, pool: ImagePool) -> Path:
     with writing_store(path, HEAD) as writer:
         out = writer.pool(pool.image_shape)
         for start in range(0, len(pool), 10):
@@ -23,6 +23,7 @@ def write_pool(path, pool: ImagePool) -> None:
             writers = None if pool.writers is None else pool.writers[part]
             out.append(pool.images[part], pool.labels[part], writers)
         out.describe(pool.class_names, pool.superclasses, pool.attributes, pool.attribute_names)
+    return path
 
 
 @pytest.fixture
@@ -34,9 +35,7 @@ def full_pool(pool) -> ImagePool:
 
 @pytest.fixture
 def stored(tmp_path, full_pool):
-    path = tmp_path / "made-1"
-    write_pool(path, full_pool)
-    return path
+    return write_pool(tmp_path / "made-1", full_pool)
 
 
 def test_a_pool_comes_back_equal_and_mapped(stored, full_pool):
@@ -50,51 +49,40 @@ def test_a_pool_comes_back_equal_and_mapped(stored, full_pool):
     for name in ("class_names", "superclasses", "attribute_names", "fingerprint"):
         assert getattr(back, name) == getattr(full_pool, name)
     assert (store.images, store.classes) == (len(full_pool), 6)
+    assert store.bytes == sum(path.stat().st_size for path in stored.glob("*.npy"))
+    few = write_pool(stored.with_name("made-2"), blank_pool([0, 3, 3], 6))
+    assert open_store(few).classes == 2  # that have images
 
 
-def test_classes_without_images_are_not_counted(tmp_path):
-    write_pool(tmp_path / "made-2", blank_pool([0, 3, 3], 6))
-    assert open_store(tmp_path / "made-2").classes == 2
+def test_what_is_damaged_edited_or_of_another_format_is_refused(stored, refused, snapshot):
+    def changed(name, change):
+        whole = (stored / name).read_bytes()
+        (stored / name).write_bytes(change(whole))
+        told = refused(lambda: open_store(stored).pools())
+        (stored / name).write_bytes(whole)
+        return told
 
+    def pickled(content):
+        np.save(stored / "main.labels.npy", np.zeros(3, dtype=object), allow_pickle=True)
+        return (stored / "main.labels.npy").read_bytes().ljust(len(content), b"\0")[: len(content)]
 
-def test_a_truncated_or_missing_file_is_named(stored):
-    file = stored / "main.images.npy"
-    file.write_bytes(file.read_bytes()[:-7])
-    with pytest.raises(BadData, match=r"main\.images\.npy has \d+ bytes instead of \d+.*Delete"):
-        open_store(stored)
-    file.unlink()
-    with pytest.raises(BadData, match=r"main\.images\.npy is missing"):
-        open_store(stored)
+    def of_format_99(content):
+        sheet = {**json.loads(content), "format": 99}
+        return json.dumps({**sheet, "digest": sheet_digest(sheet)}).encode()
 
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda _: b"{", "cannot be read"),
-        (lambda _: b"[]", "not a sheet"),
-        (lambda _: b"\xff\xfe", "cannot be read"),
-        (lambda text: text.replace(b'"class 0"', b'"renamed"'), "has been changed"),
-        (lambda text: of_format(99, json.loads(text)), "has format 99"),
-    ],
-)
-def test_a_sheet_that_is_damaged_edited_or_of_another_format_is_refused(stored, change, message):
-    (stored / SHEET).write_bytes(change((stored / SHEET).read_bytes()))
-    with pytest.raises(BadData, match=message):
-        open_store(stored)
-
-
-def of_format(number, sheet) -> bytes:
-    sheet["format"] = number
-    return json.dumps({**sheet, "digest": sheet_digest(sheet)}).encode()
-
-
-def test_an_array_of_another_type_or_pickles_is_refused(stored):
-    file = stored / "main.labels.npy"
-    size = file.stat().st_size
-    np.save(file, np.zeros(3, dtype=object), allow_pickle=True)
-    file.write_bytes(file.read_bytes().ljust(size, b"\0")[:size])
-    with pytest.raises(BadData, match="cannot be read"):
-        open_store(stored).pools()
+    changes = {
+        "cut off": ("main.images.npy", lambda content: content[:-7]),
+        "pickled": ("main.labels.npy", pickled),
+        "of another type": ("main.labels.npy", lambda content: content.replace(b"<i8", b"<u8")),
+        "no JSON": (SHEET, lambda _: b"{"),
+        "no text": (SHEET, lambda _: b"\xff\xfe"),
+        "no sheet": (SHEET, lambda _: b"[]"),
+        "edited": (SHEET, lambda content: content.replace(b'"class 0"', b'"renamed"')),
+        "another format": (SHEET, of_format_99),
+    }
+    told = {what: changed(*change) for what, change in changes.items()}
+    (stored / "main.images.npy").unlink()
+    assert {**told, "missing": refused(open_store, stored)} == snapshot
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, BadData])
@@ -107,27 +95,24 @@ def test_a_preparation_that_is_interrupted_or_fails_leaves_nothing(tmp_path, poo
     with pytest.raises(failure):
         interrupted()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_a_killed_preparation_left_is_cleaned_and_others_kept(tmp_path, pool):
-    stale, other = tmp_path / ".preparing-made-1-x", tmp_path / ".preparing-made-2-x"
-    for folder in (stale, other):
+    # What a killed preparation left is cleaned, and that of another store kept.
+    for folder in (tmp_path / ".preparing-made-1-x", tmp_path / ".preparing-made-2-x"):
         folder.mkdir()
         (folder / "main.images.npy").write_bytes(b"half")
     write_pool(tmp_path / "made-1", pool)
     assert sorted(p.name for p in tmp_path.iterdir()) == [".preparing-made-2-x", "made-1"]
 
 
-def test_images_of_another_shape_and_a_pool_without_names_are_refused(tmp_path, pool):
-    with pytest.raises(BadData, match="must be uint8"), writing_store(tmp_path / "m", HEAD) as w:
-        w.pool((3, 4, 4)).append(pool.images, pool.labels)
-    with pytest.raises(BadData, match="without naming"), writing_store(tmp_path / "m", HEAD) as w:
-        w.pool(pool.image_shape).append(pool.images, pool.labels)
+def test_images_of_another_shape_and_a_pool_without_names_are_refused(
+    tmp_path, pool, refused, snapshot
+):
+    def written(shape, path=tmp_path / "m"):
+        with writing_store(path, HEAD) as writer:
+            writer.pool(shape).append(pool.images, pool.labels)
 
-
-def test_a_folder_that_cannot_be_written_is_named(pool):
+    assert [refused(written, (3, 4, 4)), refused(written, pool.image_shape)] == snapshot
     with pytest.raises(RunFolderError, match="Cannot write the prepared data set /proc"):
-        write_pool(Path("/proc/made-1"), pool)
+        written(pool.image_shape, Path("/proc/made-1"))
 
 
 def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path):

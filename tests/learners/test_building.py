@@ -3,116 +3,83 @@ import copy
 import pydantic
 import pytest
 import torch
+from small import CONV, build, equal
 
-from fsl_sweep.learners.backbones.catalogue import BACKBONES
-from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.catalogue import LEARNERS
-from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
-
-SHAPE = (1, 16, 16)
-CONV = {"name": "conv4", "width": 4}
-NETWORKS = [CONV, {"name": "resnet12"}]
+from fsl_sweep.orchestrator.errors import UserError
 
 
-def build(learner="supervised", backbone=CONV, seed=0, **options):
-    return build_learner({"name": learner, **options}, backbone, SHAPE, 5, seed)
-
-
-def same(a, b):
-    return a.keys() == b.keys() and all(torch.equal(a[key], b[key]) for key in a)
-
-
-@pytest.mark.parametrize("backbone", NETWORKS, ids=str)
-def test_equal_seeds_give_equal_weights_and_others_do_not(backbone):
-    weights = build(backbone=backbone, seed=1).state_dict()
-    assert same(weights, build(backbone=backbone, seed=1).state_dict())
-    other = build(backbone=backbone, seed=2).state_dict()
-    assert not torch.equal(weights["classifier.weight"], other["classifier.weight"])
+@pytest.mark.parametrize(
+    "backbone", [CONV, {"name": "resnet12"}, {"name": "torchvision:resnet18"}], ids=str
+)
+def test_equal_seeds_and_copies_give_equal_weights_and_other_seeds_do_not(backbone):
+    learner, again, other = (build("supervised", backbone, seed=seed) for seed in (1, 1, 2))
+    assert all(module.training for module in learner.modules())
+    weights, other = learner.state_dict(), other.state_dict()
+    assert equal(weights, again.state_dict())
+    assert equal(weights, copy.deepcopy(learner).state_dict())
     first = next(key for key in weights if key.endswith("0.weight"))
-    assert not torch.equal(weights[first], other[first])
+    for key in ("classifier.weight", first):
+        assert not torch.equal(weights[key], other[key])
 
 
 def test_the_callers_generator_neither_matters_nor_moves():
-    torch.manual_seed(5)
-    before = torch.get_rng_state()
-    weights = build(seed=2**64 - 1).state_dict()  # the largest seed
-    assert torch.equal(torch.get_rng_state(), before)
-    torch.manual_seed(6)
-    assert same(weights, build(seed=2**64 - 1).state_dict())
+    states = []
+    for seed in (5, 6):
+        before = torch.manual_seed(seed).get_state()
+        states.append(build("supervised", seed=2**64 - 1).state_dict())  # the largest seed
+        assert torch.equal(torch.get_rng_state(), before)
+    assert equal(*states)
 
 
-def test_an_untrained_learner_can_be_copied():
-    learner = build("ridge", {"name": "resnet12"})
-    assert same(copy.deepcopy(learner).state_dict(), learner.state_dict())
-
-
-@pytest.mark.parametrize("name", BACKBONES.names())
-def test_every_backbone_gives_the_features_that_it_declares_of_images_of_its_shape(name):
-    backbone = BACKBONES.find(name).cls
-    built = backbone(backbone.Options(), SHAPE)
-    assert built(torch.randn(3, *SHAPE)).shape == (3, built.feature_dim)
-    with pytest.raises(ValueError, match=r"\[n, 1, 16, 16\].*\[2, 3, 16, 16\]"):
-        built(torch.randn(2, 3, 16, 16))
-
-
-def test_unknown_names_suggest_the_nearest():
-    with pytest.raises(UnknownName, match="unknown learner 'protonett'; did you mean 'protonet'"):
-        build("protonett")
-    with pytest.raises(UnknownName, match="unknown backbone 'conv5'; did you mean 'conv4'"):
-        build(backbone={"name": "conv5"})
-
-
-@pytest.mark.parametrize("spec", [{}, {"name": None}, {"name": 4}, {"scale": 10}])
-def test_a_missing_name_lists_what_there_is(spec):
-    with pytest.raises(ConfigError, match=r"learner\.name: name one of: .*protonet, .*ridge"):
-        build_learner(spec, CONV, SHAPE, 5, 0)
+@pytest.mark.parametrize(
+    ("learner", "backbone", "problem"),
+    [
+        ("protonett", CONV, "unknown learner 'protonett'; did you mean 'protonet'"),
+        ("ridge", {"name": "conv5"}, "unknown backbone 'conv5'; did you mean 'conv4'"),
+        (None, CONV, r"learner\.name: name one of: .*protonet, .*ridge"),
+        (4, CONV, r"learner\.name: name one of: .*protonet, .*ridge"),
+        ("ridge", {"width": 10}, r"backbone\.name: name one of: .*conv4, .*resnet12"),
+    ],
+)
+def test_an_unknown_name_suggests_the_nearest_and_a_missing_one_what_there_is(
+    learner, backbone, problem
+):
+    with pytest.raises(UserError, match=problem):
+        build(learner, backbone)
 
 
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("protonet", {"metric": "manhattan"}),
-        ("protonet", {"scales": 10}),
+        ("protonet", {"metric": "manhattan", "scales": 10}),
         ("svm", {"C": 0}),
         ("svm", {"C": float("inf")}),
         ("ridge", {"lam": -1}),
         ("ridge", {"lam": float("nan")}),
         ("supervised", {"scale": "ten"}),
+        ("conv4", {"width": 0}),
+        ("resnet12", {"drop_rate": 1.0, "block_size": 0}),
+        ("identity", {"width": 3}),
     ],
     ids=str,
 )
 def test_options_that_do_not_fit_name_the_key(name, options):
+    spec = {"name": name, **options}
     with pytest.raises(pydantic.ValidationError) as caught:
-        build(name, **options)
-    assert [error["loc"] for error in caught.value.errors()] == [tuple(options)]
+        build(**spec) if name in LEARNERS.names() else build("ridge", spec)
+    assert [error["loc"] for error in caught.value.errors()] == [(key,) for key in options]
 
 
 def test_a_scale_of_zero_is_refused_by_every_learner_that_has_one():
     for name in LEARNERS.names():
-        keys = {"scale", "temperature"} & set(LEARNERS.find(name).cls.Options.model_fields)
-        for key in keys:
+        for key in {"scale", "temperature"} & set(LEARNERS.find(name).cls.Options.model_fields):
             for value in (0, float("nan")):
                 with pytest.raises(pydantic.ValidationError):
                     build(name, **{key: value})
 
 
-@pytest.mark.parametrize(
-    ("backbone", "key"),
-    [
-        ({"name": "conv4", "width": 0}, "width"),
-        ({"name": "resnet12", "drop_rate": 1.0}, "drop_rate"),
-        ({"name": "resnet12", "block_size": 0}, "block_size"),
-        ({"name": "identity", "width": 3}, "width"),
-    ],
-    ids=str,
-)
-def test_backbone_options_that_do_not_fit_name_the_key(backbone, key):
-    with pytest.raises(pydantic.ValidationError) as caught:
-        build(backbone=backbone)
-    assert [error["loc"] for error in caught.value.errors()] == [(key,)]
-
-
-@pytest.mark.parametrize("name", ["conv4", "resnet12"])
-def test_images_too_small_to_be_halved_say_so(name):
-    with pytest.raises(ConfigError, match="at least 16 pixels; these are 15x84"):
-        build_learner({"name": "protonet"}, {"name": name}, (3, 15, 84), 5, 0)
+def test_the_defaults_of_every_learner(snapshot):
+    """A changed one changes what a plain sweep file means."""
+    options = {name: LEARNERS.find(name).cls.Options for name in LEARNERS.names()}
+    assert {name: cls.model_construct().model_dump() for name, cls in options.items()} == snapshot

@@ -1,129 +1,104 @@
 """What holds of the head of every embedding learner, and the formulas of each."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
+from small import embedded, features, on_features, unit
 
-from fsl_sweep.learners.building import build_learner
+from fsl_sweep.learners.heads.gaussian import log_densities
 from fsl_sweep.learners.heads.svm import solve_dual
 
-LEARNERS = [
-    {"name": "protonet"},
-    {"name": "protonet", "metric": "cosine"},
-    {"name": "ridge"},
-    {"name": "svm"},
-    {"name": "supervised"},
-    {"name": "conv-qda"},
+
+def squared(query, centres):
+    return np.square(query[:, :, None] - centres[:, None]).sum(-1)
+
+
+def cosines(query, centres):
+    return np.einsum("tmd,tnd->tmn", unit(query), unit(centres))
+
+
+def by_dual(solved, scale, support, query):
+    """Logits of the dual's solution for one-hot targets, a task at a time."""
+    S, Y = support.reshape(2, 6, 6), np.eye(3).repeat(2, axis=0)
+    logits = [q @ s.T @ solved(s @ s.T, Y) for s, q in zip(S, query, strict=True)]
+    return scale * np.stack(logits)
+
+
+def ridge(lam, kernel, targets):
+    return 2 * np.linalg.solve(kernel + lam * np.eye(6), targets)
+
+
+def svm(C, *task):
+    return solve_dual(*(torch.from_numpy(part)[None] for part in task), C).value[0].numpy()
+
+
+def by_sklearn(support, query):
+    model, labels = LogisticRegression(tol=1e-10, max_iter=1000), np.arange(3).repeat(2)
+    pairs = zip(unit(support).reshape(2, 6, 6), unit(query), strict=True)
+    return np.stack([model.fit(s, labels).predict_log_proba(q) for s, q in pairs])
+
+
+def gaussian(scale, shrinkage, *task):
+    return scale * log_densities(*(torch.from_numpy(part) for part in task), shrinkage).numpy()
+
+
+SEVEN = {"scale": 7.0, "learn_scale": False}
+FORMULAS = [  # of 3-way 2-shot tasks with 6 features; those without options have the papers'
+    ("protonet", {}, lambda S, Q: -10 * squared(Q, S.mean(2)) / 6),
+    ("protonet", {"scale": 4.0}, lambda S, Q: -4 * squared(Q, S.mean(2)) / 6),
+    ("protonet", {"metric": "cosine"}, lambda S, Q: 10 * cosines(Q, S.mean(2))),
+    ("ridge", {}, partial(by_dual, partial(ridge, 50), 1)),
+    ("ridge", {**SEVEN, "lam": 2.0}, partial(by_dual, partial(ridge, 2), 7)),
+    ("svm", {}, partial(by_dual, partial(svm, 0.1), 1)),
+    ("svm", {**SEVEN, "C": 0.01}, partial(by_dual, partial(svm, 0.01), 7)),
+    ("conv-qda", {}, partial(gaussian, 1, 0.5)),
+    ("conv-qda", {"scale": 7.0, "shrinkage": 0.9}, partial(gaussian, 7, 0.9)),
+    ("supervised", {}, lambda S, Q: -10 * squared(unit(Q), unit(S).mean(2))),
+    ("meta-baseline", {}, lambda S, Q: 10 * cosines(Q, unit(S).mean(2))),
+    ("ncc", {}, lambda S, Q: 10 * cosines(Q, unit(S).mean(2))),
+    ("logistic", {}, by_sklearn),
 ]
 
 
-def build(learner, features=6):
-    return build_learner(learner, {"name": "identity"}, (features, 1, 1), 4, seed=0).double()
+CASES = {str(formula[:2]): formula for formula in FORMULAS}
 
 
-def features(seed, way, shot, queries=5, d=6, tasks=2):
-    draws = torch.Generator().manual_seed(seed)
-    support = torch.randn(tasks, way, shot, d, generator=draws, dtype=torch.float64)
-    return support, torch.randn(tasks, queries, d, generator=draws, dtype=torch.float64)
-
-
-@pytest.mark.parametrize("learner", LEARNERS, ids=str)
-def test_gradients_of_the_head(learner):
-    support, query = (part.requires_grad_() for part in features(2, 3, 2, queries=3, tasks=1))
-    assert torch.autograd.gradcheck(build(learner).head, (support, query))
-
-
-@pytest.mark.parametrize("learner", [*LEARNERS, {"name": "logistic"}], ids=str)
-def test_heads_compute_in_float32_under_autocast(learner):
-    head = build(learner).float().head
-    support, query = (part.float() for part in features(2, 3, 2))
-    expected = head(support, query)
+@pytest.mark.parametrize("case", CASES)
+def test_logits_are_those_of_the_formula_differentiable_and_of_float32_under_autocast(case):
+    name, options, formula = CASES[case]
+    learner = on_features(name, **options)
+    task = embedded(learner, *features(3, 2))
+    logits, rtol = learner.head(*task).detach(), 1e-6
+    if name == "logistic":
+        logits, rtol = logits.log_softmax(dim=-1), 1e-5
+    expected = formula(*(part.numpy() for part in features(3, 2)))
+    np.testing.assert_allclose(logits, expected, rtol, atol=1e-9)
+    if name != "logistic":
+        small = [part[:1].requires_grad_() for part in features(3, 2, queries=3)]
+        assert torch.autograd.gradcheck(learner.head, small)
+    head, task = learner.float().head, [part.float() for part in task]
+    expected = head(*task)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.equal(head(support, query), expected)
-        assert head(support.bfloat16(), query.bfloat16()).dtype == torch.float32
-
-
-@pytest.mark.parametrize(("given", "scale"), [({"scale": 4.0}, 4), ({}, 10)])
-def test_protonet_logits_are_scaled_distances_over_the_feature_length(given, scale):
-    support, query = features(3, 3, 2)
-    logits = build({"name": "protonet", **given}).head(support, query).detach().numpy()
-    centres = support.numpy().mean(axis=2)
-    differences = query.numpy()[:, :, None] - centres[:, None]
-    np.testing.assert_allclose(logits, -scale * np.square(differences).sum(-1) / 6, rtol=1e-6)
-
-
-def test_protonet_cosine_is_of_the_mean_of_raw_features():
-    support, query = features(3, 3, 2)
-    logits = build({"name": "protonet", "metric": "cosine"}).head(support, query)
-    centres = support.numpy().mean(axis=2)
-    expected = np.einsum("tmd,tnd->tmn", query.numpy(), centres)
-    expected /= np.linalg.norm(query.numpy(), axis=-1)[..., None]
-    expected /= np.linalg.norm(centres, axis=-1)[:, None]
-    np.testing.assert_allclose(logits.detach().numpy(), 10 * expected, rtol=1e-6)
-
-
-def test_ridge_logits_are_the_dual_closed_form_with_the_papers_defaults():
-    support, query = features(3, 2, 2)  # 4 examples of 6 features: the dual
-    logits = build({"name": "ridge"}).head(support, query).detach().numpy()
-    for task in range(2):
-        S, Y = support[task].reshape(4, 6).numpy(), np.eye(2).repeat(2, axis=0)
-        alpha = 2 * np.linalg.solve(S @ S.T + 50 * np.eye(4), Y)
-        np.testing.assert_allclose(logits[task], query[task].numpy() @ S.T @ alpha, rtol=1e-9)
-
-
-def test_svm_logits_are_the_support_weighted_by_the_dual_with_the_papers_bound():
-    support, query = features(3, 3, 2)
-    examples = support.flatten(1, 2)
-    targets = torch.eye(3).repeat_interleave(2, 0).repeat(2, 1, 1).double()
-    dual = solve_dual(examples @ examples.mT, targets, 0.1).value
-    logits = build({"name": "svm"}).head(support, query)
-    torch.testing.assert_close(logits, query @ examples.mT @ dual)
+        assert torch.equal(head(*task), expected)
+        assert head(*(part.bfloat16() for part in task)).dtype == torch.float32
 
 
 @pytest.mark.parametrize(
-    ("name", "fixed", "other"),
+    ("name", "factor", "learned"),
     [
-        ("ridge", {"learn_scale": False}, {"lam": 1.0}),
-        ("svm", {"learn_scale": False}, {"C": 0.01}),
-        ("conv-qda", {}, {"shrinkage": 0.9}),
+        ("protonet", "scale", False),
+        ("ridge", "scale", True),
+        ("svm", "scale", True),
+        ("meta-baseline", "temperature", True),
     ],
 )
-def test_a_scale_multiplies_and_the_other_option_counts(name, fixed, other):
-    support, query = features(3, 2, 2)
-    plain = build({"name": name}).head(support, query)
-    seven = build({"name": name, "scale": 7.0, **fixed}).head(support, query)
-    torch.testing.assert_close(seven, 7 * plain)
-    assert not torch.allclose(build({"name": name, **other}).head(support, query), plain)
-
-
-@pytest.mark.parametrize(
-    ("learner", "learned"),
-    [
-        ({"name": "protonet"}, False),
-        ({"name": "protonet", "learn_scale": True}, True),
-        ({"name": "ridge"}, True),
-        ({"name": "ridge", "learn_scale": False}, False),
-        ({"name": "svm"}, True),
-        ({"name": "svm", "learn_scale": False}, False),
-    ],
-    ids=str,
-)
-def test_the_scale_is_trained_only_where_it_should_be(learner, learned):
-    built = build(learner)
-    support, query = (part.requires_grad_() for part in features(4, 3, 2))
-    built.head(support, query).square().sum().backward()
-    assert (built.scale.grad is not None) == learned
-    assert "scale" in built.state_dict()
-
-
-def test_supervised_embeds_to_unit_norm_and_answers_by_the_nearest_mean():
-    built = build({"name": "supervised"})
-    support, query = features(5, 3, 2)
-    embedded = [
-        built.embed(part.reshape(-1, 6, 1, 1)).view(part.shape) for part in (support, query)
-    ]
-    np.testing.assert_allclose(embedded[0].norm(dim=-1).numpy(), 1, rtol=1e-12)
-    unit = [part / part.norm(dim=-1, keepdim=True) for part in (support, query)]
-    centres = unit[0].numpy().mean(axis=2)
-    squared = np.square(unit[1].numpy()[:, :, None] - centres[:, None]).sum(-1)
-    np.testing.assert_allclose(built.head(*embedded).numpy(), -10 * squared, rtol=1e-9)
+def test_the_factor_of_the_logits_is_trained_only_where_it_should_be(name, factor, learned):
+    for options, trained in (({}, learned), ({f"learn_{factor}": not learned}, not learned)):
+        learner = on_features(name, **options)
+        support, query = (part.requires_grad_() for part in features(3, 2))
+        learner.head(support, query).square().sum().backward()
+        assert bool(getattr(learner, factor).grad) is trained
+        assert factor in learner.state_dict()

@@ -25,18 +25,14 @@ def trained(net, descent, steps):
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_steps_are_torchs_also_after_going_on_from_a_state(name):
-    torchs, ours = getattr(torch.optim, name), getattr(optimizers, name)
-    one = nn.Linear(3, 2)
-    other = copy.deepcopy(one)
-    first, second = (
-        [{"params": [net.weight], "lr": 0.1}, {"params": [net.bias]}] for net in (one, other)
-    )
-    expected = torchs(first, **OPTIONS[name])
-    trained(one, expected, 2)
-    before = ours(second, **OPTIONS[name])
-    trained(other, before, 2)
-    again = ours([{"params": [other.weight]}, {"params": [other.bias]}])
+    net = nn.Linear(3, 2)
+    copied = copy.deepcopy(net)
+    groups = [[{"params": [n.weight], "lr": 0.1}, {"params": [n.bias]}] for n in (net, copied)]
+    expected = getattr(torch.optim, name)(groups[0], **OPTIONS[name])
+    before = getattr(optimizers, name)(groups[1], **OPTIONS[name])
+    assert trained(copied, before, 2) == trained(net, expected, 2)
+    again = getattr(optimizers, name)([{"params": [p]} for p in copied.parameters()])
     again.load_state_dict(before.state_dict())
-    assert trained(other, again, 3) == trained(one, expected, 3)
-    assert other.bias.equal(one.bias)
-    assert other.weight.grad_fn is None
+    assert trained(copied, again, 3) == trained(net, expected, 3)
+    assert copied.bias.equal(net.bias)
+    assert copied.weight.grad_fn is None

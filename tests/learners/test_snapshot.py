@@ -1,24 +1,25 @@
 """A snapshot holds all that its learner needs; anything else is refused with one message."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 import safetensors.torch
 import submitted
 import torch
+from small import CONV, IDENTITY, SHAPE, equal, generator
 
 import fsl_sweep
-from fsl_sweep.learners.base import AdaptationLearner, ClassificationLearner
+from fsl_sweep.learners.base import ClassificationLearner
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.metadl.folder_state import packed
 from fsl_sweep.learners.snapshot import KEY, VERSION, Description, snapshot_bytes
+from fsl_sweep.learners.testing import ClassificationContract, LearnerContract
 from fsl_sweep.orchestrator.errors import BadData, UserError
 
-SHAPE, WAY, SHOT, QUERIES, CLASSES = (1, 16, 16), 5, 2, 6, 12
-CONV = {"name": "conv4", "width": 4}
-IDENTITY = {"name": "identity"}
+WAY, SHOT, QUERIES = 5, 2, 6
 OPTIONS = {
     "finetune": {"steps": 2},
     "fomaml": {"inner_steps_test": 2},
@@ -26,124 +27,88 @@ OPTIONS = {
     "metadelta": {"encoders": [CONV, {"name": "conv4", "width": 8}]},
     "metadl": {"submission": "protos"},
 }
-FEW_SHOT = [name for name in LEARNERS.names() if name not in ("classifier", "metadl")]
 
 
-def described(learner="protonet", backbone=CONV, **changes):
-    plain = {
-        "learner": {"name": learner, **OPTIONS.get(learner, {})},
-        "backbone": backbone,
-        "image_shape": SHAPE,
-        "pixel_mean": (0.1307,),
-        "pixel_std": (1 / 3,),
-        "holds_features": False,
-        "n_base_classes": CLASSES,
-        "trial": "0123456789abcdef",
-        "epoch": 3,
-        "version": VERSION,
-    }
-    return Description(**{**plain, **changes})
-
-
-def built(description, seed=5):
-    """A learner whose weights, running averages and counters are not as it was built."""
-    d = description
-    learner = build_learner(d.learner, d.backbone, d.image_shape, d.n_base_classes, seed)
-    draws = torch.Generator().manual_seed(seed)
+def made(name="protonet", backbone=CONV, image_shape=SHAPE, **changes):
+    """A learner whose weights, averages and counters are not as it was built; its description."""
+    spec = {"name": name, **OPTIONS.get(name, {})}
+    learner, draws = build_learner(spec, backbone, image_shape, 12, seed=5), generator(5)
     for value in learner.state_dict().values():
         more = 0.1 * torch.rand(value.shape, generator=draws)
         value.add_(more if value.is_floating_point() else 3)
-    return learner.eval()
+    plain = {"pixel_mean": (0.1307,), "pixel_std": (1 / 3,), "holds_features": False, **changes}
+    when = {"n_base_classes": 12, "trial": "0123456789abcdef", "epoch": 3, "version": VERSION}
+    described = Description(
+        learner=spec, backbone=backbone, image_shape=image_shape, **plain, **when
+    )
+    return learner.eval(), described
+
+
+def reloaded(learner, description):
+    return fsl_sweep.load_learner(snapshot_bytes(learner, description))
 
 
 @pytest.fixture(scope="module")
 def task():
     rng = np.random.default_rng(0)
-    centres = rng.integers(0, 200, (WAY, *SHAPE))
-    support, query = (
-        (centres[:, None] + rng.integers(0, 56, (WAY, count, *SHAPE))).astype(np.uint8)
-        for count in (SHOT, QUERIES)
-    )
+    centres = rng.integers(0, 200, (WAY, 1, *SHAPE))
+    noise = (rng.integers(0, 56, (WAY, count, *SHAPE)) for count in (SHOT, QUERIES))
+    support, query = ((centres + part).astype(np.uint8) for part in noise)
     return support, query.reshape(-1, *SHAPE)
 
 
-@pytest.fixture
-def programs(tmp_path, monkeypatch):
-    submitted.install(tmp_path / "installed", monkeypatch)
+def logits_of(learner, support, query):
+    """As the conformance suites ask for them, of one task of normalised images."""
+    if isinstance(learner, ClassificationLearner):
+        return ClassificationContract()._answer(learner, query)
+    return LearnerContract()._answer(learner, support[None], query[None])[0]
 
 
-def normalised(parts):
-    return [(torch.tensor(part) / 255 - 0.1307) / (1 / 3) for part in parts]
-
-
-def logits_of(learner, given, asked):
-    """By the learner's own methods, from normalised images."""
-    if isinstance(learner, AdaptationLearner):
-        return learner.predict(given[None], asked[None])[0]
-    with torch.inference_mode():
-        if isinstance(learner, ClassificationLearner):
-            return learner.classify(asked)
-        support, query = learner.embed(given.flatten(0, 1)), learner.embed(asked)
-        return learner.head(support.view(1, *given.shape[:2], -1), query[None])[0]
-
-
-@pytest.mark.parametrize("name", FEW_SHOT)
+@pytest.mark.parametrize("name", [name for name in LEARNERS.names() if name != "metadl"])
 def test_every_learner_comes_back_bit_for_bit(name, task, tmp_path):
-    description = described(name)
-    learner = built(description)
-    data = snapshot_bytes(learner, description)
+    learner, description = made(name)
+    data, path = snapshot_bytes(learner, description), tmp_path / "0003.safetensors"
     assert snapshot_bytes(learner, description) == data
-    path = tmp_path / "0003.safetensors"
     path.write_bytes(data)
     loaded = fsl_sweep.load_learner(path)
     assert loaded.description == description
     assert not loaded.learner.training
-    own, read = learner.state_dict(), loaded.learner.state_dict()
-    assert own.keys() == read.keys()
-    assert all(torch.equal(own[key], read[key]) for key in own)
-    logits = logits_of(learner, *normalised(task))
-    assert torch.equal(logits_of(loaded.learner, *normalised(task)), logits)
-    expected = logits.float().softmax(1).numpy()
-    found = loaded.classify(*task)
-    assert found.dtype == np.float32
+    assert equal(loaded.learner.state_dict(), learner.state_dict())
+    images = [(torch.tensor(part) / 255 - 0.1307) / (1 / 3) for part in task]
+    logits = logits_of(learner, *images)
+    assert torch.equal(logits_of(loaded.learner, *images), logits)
+    support, query = task
+    if name == "classifier":
+        with pytest.raises(BadData, match=r"among the 12 classes .* takes no support: give None"):
+            loaded.classify(*task)
+        support = None
+    answers = loaded.classify(support, query)
+    assert answers.dtype == np.float32
     # `classify` embeds in chunks of one size, and kernels differ with the size.
-    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-6)
-    np.testing.assert_array_equal(found, loaded.classify(*map(torch.tensor, task)))
+    np.testing.assert_allclose(answers, logits.softmax(1), rtol=1e-3, atol=1e-6)
+    tensors = None if support is None else torch.tensor(support), torch.tensor(query)
+    np.testing.assert_array_equal(answers, loaded.classify(*tensors))
 
 
-def test_a_classifier_answers_among_its_base_classes(task):
-    description = described("classifier")
-    learner = built(description)
-    loaded = fsl_sweep.load_learner(snapshot_bytes(learner, description))
-    found = loaded.classify(None, task[1])
-    expected = logits_of(learner, *normalised(task)).softmax(1).numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-7)
-    with pytest.raises(BadData, match=r"among the 12 classes .* takes no support: give None"):
-        loaded.classify(*task)
-
-
-def test_a_programs_saved_folder_is_its_snapshot(programs, task):
-    description = described("metadl", IDENTITY)
-    learner = built(description)
+def test_a_programs_saved_folder_is_its_snapshot(tmp_path, monkeypatch, task):
+    submitted.install(tmp_path, monkeypatch)
+    learner, description = made("metadl", IDENTITY)
     learner.saved = packed(submitted.Learner(submitted.network(), "logits").save)
-    loaded = fsl_sweep.load_learner(snapshot_bytes(learner, description))
+    loaded = reloaded(learner, description)
     assert torch.equal(loaded.learner.saved, learner.saved)
-    found = loaded.classify(*task)
-    assert found.tolist() == loaded.classify(*task).tolist()
-    assert set(found.ravel()) == {0.0, 1.0}
-    # It is easily told to which of the noisy prototypes a query belongs.
-    assert found.argmax(1).tolist() == np.arange(WAY).repeat(QUERIES).tolist()
+    for _ in range(2):
+        # It is easily told to which of the noisy prototypes a query belongs.
+        assert loaded.classify(*task).tolist() == np.eye(WAY).repeat(QUERIES, axis=0).tolist()
     learner.saved = learner.saved[:700]
     with pytest.raises(BadData, match="What a program saved cannot be unpacked"):
-        fsl_sweep.load_learner(snapshot_bytes(learner, description)).classify(*task)
+        reloaded(learner, description).classify(*task)
 
 
 @pytest.mark.parametrize("name", ["ncc", "protonet", "logistic"])
 def test_features_are_used_as_they_are(name):
-    changes = {"pixel_mean": (0.0,) * 7, "pixel_std": (1.0,) * 7, "holds_features": True}
-    description = described(name, IDENTITY, image_shape=(7, 1, 1), **changes)
-    learner = built(description)
-    loaded = fsl_sweep.load_learner(snapshot_bytes(learner, description))
+    pixels = {"pixel_mean": (0.0,) * 7, "pixel_std": (1.0,) * 7, "holds_features": True}
+    learner, description = made(name, IDENTITY, (7, 1, 1), **pixels)
+    loaded = reloaded(learner, description)
     rng = np.random.default_rng(0)
     support, query = (100 * rng.normal(size=(*n, 7)).astype(np.float32) for n in ((3, 2), (9,)))
     plain = (torch.tensor(part)[..., None, None] for part in (support, query))
@@ -151,107 +116,86 @@ def test_features_are_used_as_they_are(name):
     np.testing.assert_allclose(loaded.classify(support, query), expected, rtol=1e-3, atol=1e-6)
     with pytest.raises(BadData, match="query holds float64; it must be float32: features are used"):
         loaded.classify(support, query.astype(float))
-    with pytest.raises(BadData, match=r"support must be \[n, k, 7\], .* it is \[3, 2, 6\]"):
+    with pytest.raises(BadData, match=r"shape \[n, k, 7\], as in .* its shape is \[3, 2, 6\]"):
         loaded.classify(support[..., :6], query)
     query[4, 2] = np.nan
     with pytest.raises(BadData, match="answers to 1 of 9 queries are not numbers"):
         loaded.classify(support, query)
 
 
-def bytes_with(description, change):
-    """A snapshot whose description is another."""
-    data = snapshot_bytes(built(description), description)
-    plain = description.model_dump(mode="json")
-    change(plain)
-    return safetensors.torch.save(safetensors.torch.load(data), {KEY: json.dumps(plain)})
-
-
 WRONG_DESCRIPTIONS = {
-    "wider": (
-        lambda d: d["backbone"].update(width=8),
-        r"does not hold the weights .*: 24 of \d+ of another shape "
-        r"\(backbone\.blocks\.0\.0\.weight: \[4, 1, 3, 3\], not \[8, 1, 3, 3\], ",
-    ),
-    "more weights": (
-        lambda d: d["learner"].update(name="supervised"),
-        r"2 of \d+ missing \(classifier\.",
-    ),
-    "fewer weights": (lambda d: d["backbone"].update(name="identity"), "cannot be built: width"),
-    "no learner": (lambda d: d["learner"].clear(), r"cannot be built: learner\.name: name one of"),
-    "a terminal": (lambda d: d["learner"].update(name="\n\x1b[2J"), r"learner '\\n\\x1b\[2J'"),
-    "a path": (lambda d: d["learner"].update(name="os:system"), "unknown learner 'os:system'"),
-    "an option": (lambda d: d["learner"].update(scale=-1), "cannot be built: scale: Input should"),
-    "small images": (lambda d: d.update(image_shape=[1, 8, 8]), "cannot be built: backbone: "),
-    "huge": (lambda d: d["backbone"].update(width=3_000), "its network is larger than the file"),
-    "superfluous": (lambda d: d.update(code="import os"), r"does not know \(code: Extra inputs"),
-    "text": (lambda d: d.update(epoch="3"), r"does not know \(epoch: Input should be a valid int"),
-    "channels": (lambda d: d.update(pixel_std=[1.0, 1.0]), "must have 1 numbers, one a channel"),
-    "no spread": (lambda d: d.update(pixel_std=[0.0]), r"does not know \(pixel_std: 0: Input"),
+    "wider": {"backbone": {"name": "conv4", "width": 8}},
+    "more weights": {"learner": {"name": "supervised"}},
+    "fewer weights": {"backbone": {"name": "identity", "width": 4}},
+    "no learner": {"learner": {}},
+    "a terminal": {"learner": {"name": "\n\x1b[2J"}},
+    "a path": {"learner": {"name": "os:system"}},
+    "an option": {"learner": {"name": "protonet", "scale": -1}},
+    "small images": {"image_shape": [1, 8, 8]},
+    "huge": {"backbone": {"name": "conv4", "width": 3_000}},
+    "superfluous": {"code": "import os"},
+    "text": {"epoch": "3"},
+    "channels": {"pixel_std": [1.0, 1.0]},
+    "no spread": {"pixel_std": [0.0]},
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG_DESCRIPTIONS)
-def test_a_description_that_does_not_fit_is_one_message_with_the_file(wrong, tmp_path):
-    change, message = WRONG_DESCRIPTIONS[wrong]
-    path = tmp_path / "0003.safetensors"
-    path.write_bytes(bytes_with(described(), change))
-    assert_refused(path, message)
-
-
-def assert_refused(path, message):
-    with pytest.raises(UserError, match=message) as caught:
-        fsl_sweep.load_learner(path)
-    assert str(caught.value).startswith(str(path))
+def refusal(call, *arguments):
+    with pytest.raises(UserError) as caught:
+        call(*arguments)
     assert not {"\n", "\x1b"} & {*str(caught.value)}
+    return str(caught.value)
 
 
-def test_files_that_are_no_snapshots_are_one_message_each(tmp_path):
-    data, path = snapshot_bytes(built(described()), described()), tmp_path / "snapshot"
-    assert_refused(path, "cannot be read: No such file")
-    for damaged in (b"", b"junk", data[:-1], data[:100], data + b"x", b"\xff" * 64):
-        path.write_bytes(damaged)
-        assert_refused(path, "is not a whole safetensors file")
-    path.write_bytes(safetensors.torch.save(safetensors.torch.load(data)))
-    assert_refused(path, "does not say of which learner: an earlier version .* Train again")
-    unsaid = b'{"__metadata__":null}'
-    path.write_bytes(len(unsaid).to_bytes(8, "little") + unsaid)
-    assert_refused(path, "does not say of which learner")
-    for text in ("", "[]", "{}", "[" * 100_000, '{"epoch": NaN}'):
-        path.write_bytes(safetensors.torch.save({}, {KEY: text}))
-        assert_refused(path, "in a way that fsl-sweep .* does not know")
+def test_what_is_no_snapshot_of_its_learner_is_one_message_with_the_file(tmp_path, snapshot):
+    learner, description = made()
+    data, path = snapshot_bytes(learner, description), tmp_path / "0003.safetensors"
+    tensors, plain = safetensors.torch.load(data), description.model_dump(mode="json")
+    texts = {wrong: json.dumps(plain | changes) for wrong, changes in WRONG_DESCRIPTIONS.items()}
+    texts |= {text[:9]: text for text in ("", "[]", "{}", "[" * 100_000, '{"epoch": NaN}')}
+    contents = {wrong: safetensors.torch.save(tensors, {KEY: t}) for wrong, t in texts.items()}
+    bare = b'{"__metadata__":null}'
+    contents["no text"] = len(bare).to_bytes(8, "little") + bare
+    contents["weights only"] = safetensors.torch.save(tensors)
+    damaged = (b"", b"junk", data[:-1], data[:100], data + b"x", b"\xff" * 64)
+    contents |= {f"damaged {number}": content for number, content in enumerate(damaged)}
+    messages = {"missing": refusal(fsl_sweep.load_learner, path)}
+    for wrong, content in contents.items():
+        path.write_bytes(content)
+        messages[wrong] = refusal(fsl_sweep.load_learner, path)
+    names = {str(path): "FILE", VERSION: "VERSION", ", ".join(LEARNERS.names()): "LEARNERS"}
+    for written, name in names.items():
+        messages = {wrong: text.replace(written, name) for wrong, text in messages.items()}
+    library = re.compile(r"(?<=Invalid JSON: ).*?(?=\))|(?<=safetensors file: ).*")
+    assert {wrong: library.sub("...", text) for wrong, text in messages.items()} == snapshot
 
 
 @pytest.fixture(scope="module")
 def loaded():
-    description = described("fomaml")
-    return fsl_sweep.load_learner(snapshot_bytes(built(description), description))
+    return reloaded(*made("fomaml"))
 
 
-WRONG_IMAGES = {
-    "none": (lambda s, q: (None, q), r"support must be a NumPy array .* not a NoneType"),
-    "scaled": (lambda s, q: (s, q / 255), "query holds float64; it must be uint8: give pixels"),
-    "tensor": (lambda s, q: (torch.tensor(s).float(), q), "support holds float32; it must be"),
-    "last": (lambda s, q: (np.moveaxis(s, 2, 4), q), r"it is \[5, 2, 16, 16, 1\]"),
-    "one image": (lambda s, q: (s, q[0]), r"query must be \[m, 1, 16, 16\]"),
-    "no shots": (lambda s, q: (s[:, :0], q), r"and not empty; it is \[5, 0, 1, 16, 16\]"),
-    "one class": (lambda s, q: (s[:1], q), "1 class; give at least 2"),
-    "ways": (lambda s, q: (s[:3], q), "tells 5 classes apart; the support has 3"),
-}
-
-
-@pytest.mark.parametrize("wrong", WRONG_IMAGES)
-def test_images_that_do_not_fit_are_one_message(wrong, loaded, task):
-    change, message = WRONG_IMAGES[wrong]
-    with pytest.raises(BadData, match=message):
-        loaded.classify(*change(*task))
+def test_images_that_do_not_fit_are_one_message(loaded, task, snapshot):
+    support, query = task
+    wrong = {
+        "none": (None, query),
+        "scaled": (support, query / 255),
+        "tensor": (torch.tensor(support).float(), query),
+        "last": (np.moveaxis(support, 2, 4), query),
+        "one image": (support, query[0]),
+        "no shots": (support[:, :0], query),
+        "one class": (support[:1], query),
+        "ways": (support[:3], query),
+    }
+    assert {name: refusal(loaded.classify, *images) for name, images in wrong.items()} == snapshot
 
 
 def test_views_of_any_layout_give_the_same(loaded, task):
     support, query = task
     expected = loaded.classify(support, query)
     turned = np.ascontiguousarray(np.moveaxis(query, 1, 3))
+    for view in (np.moveaxis(turned, 3, 1), torch.tensor(turned).permute(0, 3, 1, 2)):
+        np.testing.assert_array_equal(loaded.classify(support, view), expected)
     readonly = support[::-1]
     readonly.flags.writeable = False
-    for given in (np.moveaxis(turned, 3, 1), torch.tensor(turned).permute(0, 3, 1, 2)):
-        np.testing.assert_array_equal(loaded.classify(support, given), expected)
     np.testing.assert_allclose(loaded.classify(readonly, query)[:, ::-1].sum(1), 1, rtol=1e-6)

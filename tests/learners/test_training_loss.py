@@ -1,84 +1,109 @@
+"""The loss of a training step, whose support and queries pass apart or together."""
+
+import copy
+
 import numpy as np
 import pytest
 import torch
 from scipy.special import log_softmax
+from small import build, episodes, labelled, normal, on_features, unit
 
-from fsl_sweep.learners.base import EpisodeBatch, LabelledBatch
-from fsl_sweep.learners.building import build_learner
-
-
-def images(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+from fsl_sweep.learners.batches import EpisodeBatch, EpisodeGroup, RaggedEpisodes
 
 
-def episodes(tasks=2, way=3, shot=2, query=4, image=(1, 16, 16), seed=0):
-    return EpisodeBatch(
-        images(tasks, way, shot, *image, seed=seed),
-        images(tasks, way, query, *image, seed=seed + 1),
+def images(*shape, seed):
+    return (1 + seed) * normal(*shape, 1, 16, 16, seed=seed) + seed
+
+
+def of_one_shape():
+    """Two tasks of 3 classes; their images in one row, and the places of each task in it."""
+    batch = EpisodeBatch(images(2, 3, 2, seed=0), images(2, 3, 4, seed=1))
+    target = torch.arange(3).repeat_interleave(4).expand(2, -1)
+    group = EpisodeGroup(torch.arange(12).view(2, 3, 2), torch.arange(24).view(2, 12), target)
+    return batch, batch.support.flatten(0, 2), batch.query.flatten(0, 2), [group]
+
+
+def of_two_shapes():
+    """Two tasks of 2 classes and 3 queries, and one of 3 classes and 5."""
+    rows = torch.arange(11)
+    groups = (
+        EpisodeGroup(rows[:4].view(2, 2, 1), rows[:6].view(2, 3), torch.tensor([[0, 0, 1]] * 2)),
+        EpisodeGroup(rows[4:7].view(1, 3, 1), rows[None, 6:], torch.tensor([[0, 1, 1, 2, 2]])),
     )
+    batch = RaggedEpisodes(images(7, seed=0), images(11, seed=1), groups)
+    return batch, batch.support, batch.query, groups
 
 
-def test_label_smoothing_shares_among_the_other_classes():
-    learner = build_learner(
-        {"name": "ridge", "label_smoothing": 0.1}, {"name": "identity"}, (1, 4, 4), 7, seed=0
-    )
-    batch = episodes(image=(1, 4, 4))
-    logits = learner.head(batch.support.flatten(3), batch.query.flatten(3).flatten(1, 2))
-    logp = log_softmax(logits.detach().numpy(), axis=-1).reshape(-1, 3)
-    target = np.full((24, 3), 0.1 / 2)
-    target[np.arange(24), np.tile(np.repeat(np.arange(3), 4), 2)] = 0.9
-    expected = -(target * logp).sum(axis=1).mean()
-    np.testing.assert_allclose(learner.training_loss(batch).item(), expected, rtol=1e-5)
+def task_loss(logits, target, smoothing):
+    """Of the queries of a task; smoothing shares equally among the other classes."""
+    logp, way = log_softmax(logits.detach().numpy(), axis=-1), logits.shape[-1]
+    wanted = np.full(logp.shape, smoothing / (way - 1))
+    wanted[np.arange(len(target)), target] = 1 - smoothing
+    return -(wanted * logp).sum(axis=1).mean()
 
 
-def test_meta_baseline_continues_with_ten_times_the_cosine_to_unit_norm_centroids():
-    learner = build_learner({"name": "meta-baseline"}, {"name": "identity"}, (1, 4, 4), 7, seed=0)
-    batch = episodes(image=(1, 4, 4))
+@pytest.mark.parametrize("drawn", [of_one_shape, of_two_shapes])
+@pytest.mark.parametrize(
+    ("name", "options"),  # the two that call `episode_loss`
+    [
+        ("ridge", {}),
+        ("ridge", {"passes": "joint"}),
+        ("ridge", {"label_smoothing": 0.1}),
+        ("meta-baseline", {}),
+        ("meta-baseline", {"passes": "joint"}),
+    ],
+    ids=str,
+)
+def test_the_loss_is_the_heads_on_features_of_the_passes_and_moves_the_averages(
+    name, options, drawn
+):
+    learner = build(name, **options).double()
+    batch, support, query, groups = drawn()
+    network = copy.deepcopy(learner)
+    if options.get("passes") == "joint":
+        features = network.embed(torch.cat([support, query])).split([len(support), len(query)])
+    else:
+        features = network.embed(support), network.embed(query)
     losses = []
-    for task in range(2):
-        support = batch.support[task].reshape(3, 2, 16).numpy()
-        support /= np.linalg.norm(support, axis=-1, keepdims=True)
-        centres = support.mean(axis=1)
-        centres /= np.linalg.norm(centres, axis=-1, keepdims=True)
-        query = batch.query[task].reshape(12, 16).numpy()
-        query /= np.linalg.norm(query, axis=-1, keepdims=True)
-        logp = log_softmax(10 * query @ centres.T, axis=1)
-        losses.append(-logp[np.arange(12), np.repeat(np.arange(3), 4)].mean())
-    loss = learner.training_loss(batch)
-    np.testing.assert_allclose(loss.item(), np.mean(losses), rtol=1e-5)
-    loss.backward()
-    assert learner.temperature.grad.abs() > 0
+    for group in groups:
+        logits = network.head(features[0][group.support], features[1][group.query])
+        smoothing = options.get("label_smoothing", 0)
+        losses += [task_loss(*t, smoothing) for t in zip(logits, group.target, strict=True)]
+    assert learner.training_loss(batch).item() == pytest.approx(np.mean(losses), rel=1e-9)
+    averages = {k: v for k, v in network.state_dict().items() if "running" in k}
+    state = {key: learner.state_dict()[key] for key in averages}
+    torch.testing.assert_close(state, averages, rtol=1e-9, atol=1e-12)
 
 
-def test_supervised_loss_is_cross_entropy_over_unit_norm_features_times_ten():
-    learner = build_learner({"name": "supervised"}, {"name": "identity"}, (1, 4, 4), 7, seed=0)
-    batch = LabelledBatch(images(9, 1, 4, 4), torch.arange(9) % 7)
-    features = batch.images.reshape(9, 16).numpy()
-    features /= np.linalg.norm(features, axis=1, keepdims=True)
+@pytest.mark.parametrize("name", ["fomaml", "maml"])
+def test_learners_that_adapt_pass_support_and_queries_apart_anyway(name):
+    learner, passes = build(name, way=3, inner_steps=2), []
+    learner.backbone.register_forward_hook(lambda _, inputs, __: passes.append(len(inputs[0])))
+    learner.training_loss(episodes())
+    assert passes == [6, 6, 12] * 2
+
+
+@pytest.mark.parametrize("name", ["classifier", "supervised"])
+def test_the_loss_among_base_classes_is_cross_entropy_of_a_linear_classifier(name):
+    """Of the features as they are; or of unit-norm features, times ten."""
+    learner, batch = on_features(name, 16), labelled(9, shape=(16, 1, 1), dtype=torch.float64)
+    vectors = batch.images.flatten(1).numpy()
     weight, bias = (p.detach().numpy() for p in learner.classifier.parameters())
-    logits = 10 * (features @ weight.T + bias)
-    expected = -log_softmax(logits, axis=1)[np.arange(9), np.arange(9) % 7].mean()
-    np.testing.assert_allclose(learner.training_loss(batch).item(), expected, rtol=1e-5)
-
-
-@pytest.mark.parametrize("name", ["supervised", "meta-baseline"])
-def test_the_classifier_of_base_classes_begins_without_a_bias(name):
-    learner = build_learner({"name": name}, {"name": "identity"}, (1, 4, 4), 7, seed=0)
-    assert learner.classifier.bias.tolist() == [0.0] * 7
-    assert learner.classifier.weight.std() > 0
+    if name == "classifier":
+        logits = vectors @ weight.T + bias
+        np.testing.assert_allclose(learner.classify(batch.images).detach(), logits, rtol=1e-9)
+    else:
+        logits = 10 * (unit(vectors) @ weight.T + bias)
+    expected = task_loss(torch.from_numpy(logits), batch.labels, 0)
+    assert learner.training_loss(batch).item() == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(
     "name", ["protonet", "ridge", "supervised", "classifier", "fomaml", "maml"]
 )
 def test_training_under_bfloat16_gives_a_float32_loss_and_gradients(name):
-    options = {"name": name, "way": 3} if name.endswith("maml") else {"name": name}
-    learner = build_learner(options, {"name": "conv4", "width": 8}, (1, 16, 16), 6, seed=0)
-    batch = (
-        episodes()
-        if learner.trains_on == "episodes"
-        else LabelledBatch(images(12, 1, 16, 16), torch.arange(12) % 6)
-    )
+    learner = build(name, **({"way": 3} if name.endswith("maml") else {}))
+    batch = episodes() if learner.trains_on == "episodes" else labelled()
     exact = learner.training_loss(batch).item()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss = learner.training_loss(batch)

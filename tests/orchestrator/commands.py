@@ -1,4 +1,4 @@
-"""A small sweep, commands in processes of their own, and which of their processes are alive."""
+"""A small sweep, commands in processes of their own, and which processes are alive."""
 
 import contextlib
 import os
@@ -9,16 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
 import yaml
 
 import fsl_sweep
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
-from fsl_sweep.orchestrator.measuring.snapshots import Measuring
 from fsl_sweep.orchestrator.planning.prepare import open_benchmarks
-from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.sweep import execute
-from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
+from fsl_sweep.orchestrator.trial.trial import use_threads
 
 TINY = """
 name: tiny
@@ -78,17 +75,14 @@ class WithoutRay:
                 getattr(listener, event)(*arguments)
 
         use_threads(1)
-        plan, benchmarks = job.plan, open_benchmarks(job.plan, _asked(job))
+        benchmarks, main = open_benchmarks(job.plan, job.protocols), job.plan.main.id
         for trial in job.trials:
-            spec, storage = plan.specs[trial], Ledger(job.run).trial(trial)
+            storage = Ledger(job.run).trial(trial)
             tell("started", trial)
-            if job.todo is None:
-                for record in Trial(spec, storage, benchmarks[MAIN], plan.main, job.keep).run():
-                    tell("measured", trial, record)
-            else:
-                todo = {e: [*map(plan.protocol, names)] for e, names in job.todo[trial].items()}
-                cpu = torch.device("cpu")
-                for epoch in Measuring(spec, storage, benchmarks, todo, cpu).run():
+            for epoch in job.epochs(trial, benchmarks):
+                if job.todo is None:
+                    tell("measured", trial, storage.read_epoch(epoch, main))
+                else:
                     tell("measured_again", trial, epoch)
             tell("ended", trial, storage.read_end())
 
@@ -102,57 +96,41 @@ def finished(run, sweep):
     return run
 
 
-def _asked(job):
-    """The names of the protocols that a job measures."""
-    return {name for todo in (job.todo or {}).values() for names in todo.values() for name in names}
-
-
 def started(*arguments, place=None, **options):
     """``fsl-sweep ARGUMENTS`` in a session of its own, with its temporary files in ``place``."""
     program = [sys.executable, "-m", "fsl_sweep", *map(str, arguments)]
-    environment = dict([*os.environ.items(), NO_SPARE_WORKERS])
-    if place:
-        environment["TMPDIR"] = str(place)
-    return subprocess.Popen(
-        program,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env=environment,
-        preexec_fn=heed_signals,
-        **options,
-    )
+    folder = {"TMPDIR": str(place)} if place else {}
+    environment = {**os.environ, **dict([NO_SPARE_WORKERS]), **folder}
+    pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    options = {"text": True, "start_new_session": True, "preexec_fn": heed_signals, **options}
+    return subprocess.Popen(program, env=environment, **pipes, **options)
 
 
 def wait_for(condition, seconds=120):
     """Wait until a condition holds, and give what it gave."""
     deadline = time.monotonic() + seconds
-    while not (found := condition()):
+    while not (answer := condition()):
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.1)
-    return found
-
-
-def fields(pid):
-    """State, parent, group and session of a process; None if there is none."""
-    with contextlib.suppress(OSError):
-        told = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
-        return told[0], int(told[1]), int(told[2]), int(told[3])
-    return None
+    return answer
 
 
 def living():
     """Every process that has not ended, as pid: (state, parent, group, session)."""
-    pids = [int(entry.name) for entry in Path("/proc").glob("[0-9]*")]
-    return {pid: found for pid in pids if (found := fields(pid)) and found[0] not in "ZX"}
+    processes = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, *ids = (entry / "stat").read_text().rpartition(") ")[2].split()[:4]
+            if state not in "ZX":
+                processes[int(entry.name)] = (state, *map(int, ids))
+    return processes
 
 
 def driver_of(command):
     """The process that holds Ray for a command."""
-    return next(iter(pid for pid, found in living().items() if found[1] == command.pid), None)
+    return next((pid for pid, fields in living().items() if fields[1] == command.pid), None)
 
 
 def in_session(session):
     """Processes of a session: Ray's all belong to that of the process that holds it."""
-    return [pid for pid, found in living().items() if found[3] == session]
+    return [pid for pid, fields in living().items() if fields[3] == session]

@@ -13,91 +13,88 @@ from fsl_sweep.learners.episodic import EpisodicLearner, EpisodicOptions
 from fsl_sweep.orchestrator.catalogue import Info
 
 
-class Unbuilt(EpisodicLearner):
-    Options: ClassVar = EpisodicOptions
+def fail(*_, **__):
+    raise KeyError("no such\nlayer")
 
-    def __init__(self, backbone, options, n_base_classes):
-        super().__init__(backbone, options, n_base_classes)
-        raise KeyError("no such\nlayer")
+
+class Means(EpisodicLearner):
+    Options: ClassVar = EpisodicOptions
 
     def head(self, support, query):
         return -torch.cdist(query, support.mean(dim=2))
 
 
-class Raising(Unbuilt):
-    def __init__(self, backbone, options, n_base_classes):
-        EpisodicLearner.__init__(self, backbone, options, n_base_classes)
+class Unbuilt(Means):
+    __init__ = fail
 
+
+class Raising(Means):
     def training_loss(self, batch):
         raise RuntimeError("first line\nlast line")
 
 
-class Wide(Raising):
+class Wide(Means):
     """Answers for a class more than a task has."""
-
-    training_loss = EpisodicLearner.training_loss
 
     def head(self, support, query):
         logits = super().head(support, query)
         return torch.cat([logits, logits[..., :1]], dim=-1)
 
 
-class UnbuiltNet(Backbone):
-    Options: ClassVar = BackboneOptions
-    feature_dim = 1
-
-    def __init__(self, options, image_shape):
-        super().__init__(options, image_shape)
-        raise KeyError("no such\nlayer")
-
-    def forward(self, images):
-        return images
-
-
 class Unchecked(EpisodicLearner):
     class Options(EpisodicOptions):
         @model_validator(mode="after")
         def _check(self):
-            raise KeyError("no such\nlayer")
+            fail()
 
 
 class Undecided(Raising):
-    @classmethod
-    def trained_on(cls, options):
-        raise KeyError("no such\nlayer")
+    trained_on = fail
+
+
+class UnbuiltNet(Backbone):
+    Options: ClassVar = BackboneOptions
+    feature_dim = 1
+    __init__ = forward = fail
 
 
 class Unassembled(AbstractBenchmark):
     name, Options, version, download = "unassembled", Options, 1, None
+    prepare = assemble = fail
 
     def signature(self, options, root):
         return "0" * 16
 
-    def prepare(self, options, root, writer, progress):
-        raise KeyError("no such\nimage")
 
-    def assemble(self, options, pools):
-        raise AssertionError
+PARTS = {
+    "learners": {
+        "unbuilt": Unbuilt,
+        "raising": Raising,
+        "wide": Wide,
+        "unchecked": Unchecked,
+        "undecided": Undecided,
+    },
+    "backbones": {"unbuilt-net": UnbuiltNet},
+    "benchmarks": {"unassembled": Unassembled},
+}
 
 
-UNBUILT = Info("unbuilt", Unbuilt, "", "its constructor raises")
-RAISING = Info("raising", Raising, "", "its training raises")
-UNCHECKED = Info("unchecked", Unchecked, "", "its check of options raises")
-UNDECIDED = Info("undecided", Undecided, "", "raises when asked what it trains on")
-WIDE = Info("wide", Wide, "", "answers for a class too many")
-UNBUILT_NET = Info("unbuilt-net", UnbuiltNet, "", "its constructor raises")
-UNASSEMBLED = Info("unassembled", Unassembled, "", "its preparation raises")
+def __getattr__(attribute):
+    """The entry of a part, as its entry point names it."""
+    name = attribute.replace("_", "-")
+    for parts in PARTS.values():
+        if name in parts:
+            return Info(name, parts[name], "", "a part with a fault")
+    raise AttributeError(attribute)
 
 
 def install(folder, monkeypatch):
     """Make them known as an installed distribution would."""
-    distribution(
-        folder,
-        "faulty",
-        "1.0",
-        "[fsl_sweep.learners]\nunbuilt = faulty:UNBUILT\nraising = faulty:RAISING\n"
-        "wide = faulty:WIDE\nunchecked = faulty:UNCHECKED\nundecided = faulty:UNDECIDED\n"
-        "[fsl_sweep.backbones]\nunbuilt-net = faulty:UNBUILT_NET\n"
-        "[fsl_sweep.benchmarks]\nunassembled = faulty:UNASSEMBLED\n",
-    )
+    lines = []
+    for group, parts in PARTS.items():
+        lines += [
+            f"[fsl_sweep.{group}]",
+            *(f"{name} = faulty:{name.replace('-', '_')}" for name in parts),
+        ]
+    distribution(folder, "faulty", "1.0", "\n".join(lines))
     monkeypatch.syspath_prepend(folder)

@@ -40,7 +40,7 @@ INFO = RunInfo(
 def runs() -> list[TrialHistory]:
     """Two configurations, two seeds and two folds of each method, 12 epochs."""
     generator = np.random.default_rng(0)
-    given: list[TrialHistory] = []
+    trials: list[TrialHistory] = []
     for rank, method in enumerate(METHODS):
         for rate in ("0.1", "a_value&with$%#~^{} of-a-length-that-no-column-has"):
             for fold in (None, 0, 1):
@@ -48,8 +48,8 @@ def runs() -> list[TrialHistory]:
                     base, val, novel = generator.uniform(0.4, 0.7, (3, 12)) + 0.02 * rank
                     made = trial(method, rate, seed, base=base, val=val, novel=novel, fold=fold)
                     more = {"train.way": 5, "learner.an_option_of_the_learner": [1, 2, 3]}
-                    given.append(replace(made, hyperparameters={**made.hyperparameters, **more}))
-    return given
+                    trials.append(replace(made, hyperparameters={**made.hyperparameters, **more}))
+    return trials
 
 
 @cache
@@ -61,18 +61,18 @@ def whole() -> Report:
 @cache
 def incomplete() -> Report:
     """A run with failed, missing and damaged trials."""
-    given = runs()
+    trials = runs()
     reason = "CUDA error: a_very_long/path/" + "without-any-space/" * 8 + f" and {SPECIAL}"
-    given[1] = replace(given[1], end=TrialEnd("failed", reason))
-    given[14] = replace(given[14], end=None)
-    given[28] = replace(given[28], damaged=("epochs/0003.npz",))
-    return build(INFO, given, bootstrap=0)
+    trials[1] = replace(trials[1], end=TrialEnd("failed", reason))
+    trials[14] = replace(trials[14], end=None)
+    trials[28] = replace(trials[28], damaged=("epochs/0003.npz",))
+    return build(INFO, trials, bootstrap=0)
 
 
 @cache
 def usual() -> Report:
     """What a first run is like: two methods, three strategies and two seeds."""
     info = RunInfo("usual", "abcdef", "f00d", ("last", "val", "oracle"), ("val",))
-    given = [replace(one, method="RR") for one in runs() if one.method == SPECIAL]
-    given += [one for one in runs() if one.method == "PN"]
-    return build(info, [one for one in given if one.fold is None], bootstrap=20)
+    both = [replace(trial, method="RR") for trial in runs() if trial.method == SPECIAL]
+    both += [trial for trial in runs() if trial.method == "PN"]
+    return build(info, [trial for trial in both if trial.fold is None], bootstrap=20)

@@ -1,4 +1,4 @@
-"""What may happen to a run folder by accident, or by a stranger."""
+"""What may happen to a run folder by accident, or by anybody's will."""
 
 import os
 import random
@@ -36,20 +36,18 @@ def put(kind: str, path: Path, secret: Path) -> None:
 
 def state(folder: Path) -> dict[str, object]:
     """Every name below a folder with what is there, and when it was last written."""
-    found: dict[str, object] = {}
+    there: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         mode, times = path.lstat().st_mode, path.lstat().st_mtime_ns
         content = path.read_bytes() if stat.S_ISREG(mode) else None
-        found[path.relative_to(folder).as_posix()] = mode, times, content
-    return found
+        there[path.relative_to(folder).as_posix()] = mode, times, content
+    return there
 
 
 def harm(run: Path, rng: random.Random) -> tuple[str, str]:
     """Do one harm to one file or folder of a run; give the harm and where."""
-    kind, everything = (
-        rng.choice(HARMS),
-        sorted(p for p in run.rglob("*") if p.is_file() and not p.is_symlink()),
-    )
+    kind = rng.choice(HARMS)
+    everything = sorted(p for p in run.rglob("*") if p.is_file() and not p.is_symlink())
     # Of a kind of file first: there are many snapshots, and one plan.
     by_kind: dict[str, list[Path]] = {}
     for path in everything:
@@ -64,10 +62,9 @@ def harm(run: Path, rng: random.Random) -> tuple[str, str]:
     elif kind == "junk":
         path.write_bytes(rng.choice([b"", b"\0" * 50, b"[" * 5000, b"{}", b"\xff\xfe", b"null"]))
     elif kind == "swap":
-        others = [
-            p for p in everything if p != path and (p.suffix == path.suffix or rng.random() < 0.2)
-        ]
-        other = rng.choice(others or [p for p in everything if p != path])
+        others = [p for p in everything if p != path]
+        alike = [p for p in others if p.suffix == path.suffix or rng.random() < 0.2]
+        other = rng.choice(alike or others)
         path.write_bytes(other.read_bytes())
         other.write_bytes(data)
     elif kind == "delete":

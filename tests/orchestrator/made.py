@@ -14,6 +14,7 @@ from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.writers import WriterTasks
 from fsl_sweep.orchestrator.ledger.envelope import sealed_json
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.planning.protocols import further
 from fsl_sweep.orchestrator.records.measures import (
     MEASURES,
@@ -21,6 +22,7 @@ from fsl_sweep.orchestrator.records.measures import (
     EpochRecord,
     TaskScores,
     TrialEnd,
+    TrialHistory,
 )
 from fsl_sweep.orchestrator.records.model import Named
 from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
@@ -99,6 +101,30 @@ def recorded(path: Path, *trials: PlannedTrial, ends: Sequence[TrialEnd] = ()) -
             storage.write_epoch(record(epoch, number), MAIN_ID, b"weights")
         storage.end(end, MAIN_ID)
     return ledger
+
+
+def filled(
+    path: Path, epochs: int = 3, end: TrialEnd | None = None
+) -> tuple[TrialLedger, PlannedTrial]:
+    """One trial that has recorded some epochs, and has not ended where no end is given."""
+    trial = planned(spec())
+    storage = Ledger(path).trial(trial.id)
+    storage.begin(trial.spec)
+    for epoch in range(1, epochs + 1):
+        storage.write_epoch(record(epoch), MAIN_ID, b"weights")
+    if end is not None:
+        storage.end(end, MAIN_ID)
+    return storage, trial
+
+
+def assert_holds(history: TrialHistory, epochs: Sequence[int]) -> None:
+    """A history holds exactly what `filled` recorded of epochs, to the last count."""
+    assert history.epochs.tolist() == [*epochs]
+    for row, written in enumerate(map(record, epochs)):
+        assert history.curves["train_loss"][row] == written.train_loss
+        for key, scores in written.scores.items():
+            assert history.scores[key].means[row] == scores.mean
+            np.testing.assert_array_equal(history.scores[key].load()[row], scores.accuracy)
 
 
 def with_protocols(

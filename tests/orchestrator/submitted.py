@@ -1,10 +1,11 @@
-"""A small program with MetaDL's interface, and how tests make it known."""
+"""A small submission with MetaDL's interface, and how tests make it known."""
 
 from pathlib import Path
 
 import numpy as np
 import torch
 from installed import distribution
+from made import trainable
 from torch import nn
 from torch.nn.functional import cross_entropy
 
@@ -13,17 +14,16 @@ from fsl_sweep.orchestrator.catalogue import Info
 
 
 def network():
-    return nn.Sequential(
-        nn.Conv2d(1, 16, 3, 2, 1), nn.ReLU(), nn.Conv2d(16, 16, 3, 2, 1), nn.ReLU(), nn.Flatten()
-    )
+    layers = nn.Conv2d(1, 16, 3, 2, 1), nn.ReLU(), nn.Conv2d(16, 16, 3, 2, 1), nn.ReLU()
+    return nn.Sequential(*layers, nn.Flatten())
 
 
 def tensor(images):
     return torch.from_numpy(images).permute(0, 3, 1, 2)
 
 
-def means(features, labels, way):
-    return torch.stack([features[labels == i].mean(0) for i in range(way)])
+def centres_of(features, labels):
+    return torch.stack([features[labels == label].mean(0) for label in range(labels.max() + 1)])
 
 
 class Predictor:
@@ -52,19 +52,19 @@ class Predictor:
 class Learner:
     """Forgets what it knew with each fit: only ``load`` brings it back."""
 
-    def __init__(self, network=None, answers="logits"):
-        self.network, self.answers = network or globals()["network"](), answers
+    def __init__(self, trained=None, answers="logits"):
+        self.network, self.answers = trained or network(), answers
 
     def fit(self, dataset_train):
         if self.answers == "fit":
             raise RuntimeError("cannot fit")
         ((images, labels),) = dataset_train
         with torch.no_grad():
-            own = network()
-            own.load_state_dict(self.network.state_dict())
-            centres = means(own(tensor(images)), torch.from_numpy(labels), labels.max() + 1)
+            kept = network()
+            kept.load_state_dict(self.network.state_dict())
+            centres = centres_of(kept(tensor(images)), labels)
             self.network[0].weight.zero_()
-        return Predictor(own, centres, self.answers)
+        return Predictor(kept, centres, self.answers)
 
     def save(self, path_to_save):
         if self.answers != "nothing saved":
@@ -91,35 +91,32 @@ class MetaLearner:
         while True:
             for item, _ in meta_dataset_generator.meta_train_pipeline:
                 self.optimizer.zero_grad()
-                loss = self.loss(item, meta_dataset_generator.mode)
-                loss.backward()
+                self.loss(item, meta_dataset_generator.mode).backward()
                 self.optimizer.step()
             if self.answers != "again":
                 return Learner(self.network, self.answers)
 
     def loss(self, item, mode):
+        features = self.network(tensor(item[0]))
         if mode == "batch":
-            logits = self.classifier(self.network(tensor(item[0])))
-            return cross_entropy(logits, torch.from_numpy(item[1]))
-        support, query = self.network(tensor(item[0])), self.network(tensor(item[3]))
-        centres = means(support, torch.from_numpy(item[1]), item[1].max() + 1)
-        return cross_entropy(-torch.cdist(query, centres), torch.from_numpy(item[4]))
+            return cross_entropy(self.classifier(features), torch.from_numpy(item[1]))
+        distances = torch.cdist(self.network(tensor(item[3])), centres_of(features, item[1]))
+        return cross_entropy(-distances, torch.from_numpy(item[4]))
 
 
 class GoesOn(MetaLearner):
     """One that can save itself."""
 
-    @property
-    def state(self):
+    def parts(self):
         return {name: getattr(self, name) for name in ("network", "classifier", "optimizer")}
 
     def save(self, path):
-        content = {name: part.state_dict() for name, part in self.state.items()}
+        content = {name: part.state_dict() for name, part in self.parts().items()}
         torch.save(content, Path(path) / "state.pt")
 
     def load(self, path):
         content = torch.load(Path(path) / "state.pt", weights_only=True)
-        for name, part in self.state.items():
+        for name, part in self.parts().items():
             part.load_state_dict(content[name])
 
 
@@ -135,13 +132,26 @@ PROTOS = Info("protos", Protos, "", "nearest mean of a small network's features"
 PROTOS_GO_ON = Info("protos-go-on", ProtosGoOn, "", "the same, which can be interrupted")
 
 
+def spec(submission="protos", mode="episode", options=(), **changes):
+    """A trial of a submission on episodes, or on batches."""
+    train = {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2}
+    learner = {"name": "metadl", "submission": submission, "mode": mode, "options": dict(options)}
+    usual = {
+        "backbone": {"name": "identity"},
+        "optimizer": None,
+        "schedule": [],
+        "train": train if mode == "episode" else {"batch_size": 8},
+        "validation": {"way": 3, "shot": 1, "query": 2},
+    }
+    return trainable(**{**usual, **changes}, learner=learner)
+
+
 def install(folder, monkeypatch):
-    """Make the two known as an installed distribution would."""
-    distribution(
-        folder,
-        "submitted",
-        "3.1",
-        "[fsl_sweep.metadl]\nprotos = submitted:PROTOS\nprotos-go-on = submitted:PROTOS_GO_ON\n"
-        "broken = submitted:NOWHERE\n",
-    )
+    """Make the two known as an installed distribution would, and one that does not load."""
+    names = {"protos": "PROTOS", "protos-go-on": "PROTOS_GO_ON", "broken": "NOWHERE"}
+    lines = [
+        "[fsl_sweep.metadl]",
+        *(f"{name} = submitted:{place}" for name, place in names.items()),
+    ]
+    distribution(folder, "submitted", "3.1", "\n".join(lines))
     monkeypatch.syspath_prepend(folder)

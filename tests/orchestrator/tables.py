@@ -7,6 +7,16 @@ import pandas as pd
 
 from fsl_sweep.orchestrator.run import Run
 
+CHOICE = ["method", "seed", "snapshot_selector", "hyperparameter_selector"]
+
+
+def assert_chose_alike(run: Run, other: Run, *columns: str) -> None:
+    """Check what the strategies of a run chose against another's, in any order of trials."""
+    ours, theirs = (one.selections().set_index(CHOICE).sort_index() for one in (run, other))
+    assert len(ours)
+    names = list(columns or ours.columns)
+    pd.testing.assert_frame_equal(ours[names], theirs.loc[ours.index, names])
+
 
 def exported(run: Run, path: Path) -> Path:
     """A run's records as a per-task table: independent of the code that reads one."""

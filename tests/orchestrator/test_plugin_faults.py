@@ -21,35 +21,37 @@ def planned(tmp_path, monkeypatch, capsys):
 
     def planned(*command, **changes):
         Path("s.yaml").write_text(yaml.safe_dump({**yaml.safe_load(TINY), **changes}))
-        return invoke([command[0], "s.yaml", *command[1:]]), "".join(capsys.readouterr())
+        return invoke([*command]), "".join(capsys.readouterr())
 
     return planned
 
 
+def method(learner, **more):
+    return {"methods": {"M": {"learner": {"name": learner}, **more}}}
+
+
 FAULTS = {
-    "The learner plug-in 'unchecked'": {"methods": {"M": {"learner": {"name": "unchecked"}}}},
-    "The learner plug-in 'undecided'": {"methods": {"M": {"learner": {"name": "undecided"}}}},
-    "M: The learner plug-in 'unbuilt'": {"methods": {"M": {"learner": {"name": "unbuilt"}}}},
-    "M: The backbone plug-in 'unbuilt-net'": {
-        "methods": {"M": {"learner": {"name": "protonet"}, "backbone": {"name": "unbuilt-net"}}}
-    },
+    "The learner plug-in 'unchecked'": method("unchecked"),
+    "The learner plug-in 'undecided'": method("undecided"),
+    "M: The learner plug-in 'unbuilt'": method("unbuilt"),
+    "M: The backbone plug-in 'unbuilt-net'": method("protonet", backbone={"name": "unbuilt-net"}),
     "The benchmark plug-in 'unassembled'": {"benchmark": {"name": "unassembled"}},
     "The benchmark plug-in 'unassembled' ": {"benchmark": {"name": "in-distribution:unassembled"}},
 }
 
 
-@pytest.mark.parametrize(("named", "changes"), FAULTS.items())
+@pytest.mark.parametrize(("part", "changes"), FAULTS.items())
 @pytest.mark.parametrize("options", [(), ("--dry-run",)])
 def test_a_part_that_cannot_be_built_stops_the_plan_with_one_message(
-    planned, monkeypatch, named, changes, options
+    planned, monkeypatch, part, changes, options
 ):
     monkeypatch.setattr(execute, "RayProcess", WithoutRay)
-    code, told = planned("run", *options, **changes)
-    assert (code, "Traceback" in told) == (2, False)
-    told = told[told.index("fsl-sweep: ") :]
-    assert f"{named.strip()} (faulty) raised KeyError: 'no such\\n" in told
-    assert f"({faulty.__file__}, line " in told
-    assert told.count("\n") == 1
+    code, text = planned("run", "s.yaml", *options, **changes)
+    assert (code, "Traceback" in text) == (2, False)
+    message = text[text.index("fsl-sweep: ") :]
+    assert f"{part.strip()} (faulty) raised KeyError: 'no such\\n" in message
+    assert f"({faulty.__file__}, line " in message
+    assert message.count("\n") == 1
 
 
 def test_an_error_of_a_part_of_ours_keeps_its_traceback():
@@ -57,16 +59,15 @@ def test_an_error_of_a_part_of_ours_keeps_its_traceback():
         raise KeyError("a defect")
 
 
-def test_data_commands_name_a_benchmark_that_fails(planned, capsys):
-    for command in (["check", "unassembled"], ["prepare", "unassembled"]):
-        assert invoke(["data", *command]) == 2
-        assert "The benchmark plug-in 'unassembled' (faulty) raised" in capsys.readouterr().err
+def test_data_commands_name_a_benchmark_that_fails(planned):
+    for command in ("check", "prepare"):
+        code, text = planned("data", command, "unassembled")
+        assert code == 2
+        assert "The benchmark plug-in 'unassembled' (faulty) raised" in text
 
 
 def test_a_learner_that_answers_for_more_classes_than_a_task_has_fails(planned):
-    code, told = planned(
-        "trial", "--index", "0", methods={"M": {"learner": {"name": "wide"}}}, seeds=[0]
-    )
-    assert (code, "Wide gave logits [12, 6, 4] where [12, 6, 3] are needed" in told) == (1, True)
+    code, text = planned("trial", "s.yaml", "--index", "0", **method("wide"), seeds=[0])
+    assert (code, "Wide gave logits [12, 6, 4] where [12, 6, 3] are needed" in text) == (1, True)
     (end,) = Path("runs/tiny/trials").glob("*/end.json")
     assert json.loads(end.read_text())["retriable"] is False

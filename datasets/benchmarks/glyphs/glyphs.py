@@ -83,7 +83,7 @@ class GlyphWorld:
 
     @cached_property
     def characters(self) -> tuple[Character, ...]:
-        """One for each class."""
+        """Draw one character for each class."""
         seed, size = self.options.seed, self.options.classes_per_alphabet
         alphabets = range(_alphabets(self.options))
         return tuple(c for alphabet in alphabets for c in draw_characters(seed, alphabet, size))
@@ -91,9 +91,9 @@ class GlyphWorld:
     def render(
         self, classes: Sequence[int], count: int, seed: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Examples from the true distribution of each class.
+        """Draw examples from the true distribution of each class.
 
-        Those that the prepared pool holds, or with a seed fresh ones.
+        Without a seed they are those of the prepared pool, with one fresh ones.
 
         Returns:
             uint8 images ``[len(classes), count, 1, image_size, image_size]`` and their writers,
@@ -123,11 +123,11 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
     download = None
 
     def pool_options(self, options: GlyphOptions) -> dict[str, Any]:
-        """All options but those of the split, and the number of alphabets in all."""
+        """Return all options but those of the split, and the number of alphabets in all."""
         return {**options.model_dump(exclude=_SPLIT_OPTIONS), "alphabets": _alphabets(options)}
 
     def signature(self, options: GlyphOptions, root: Path | None) -> str:
-        """There is no source: the pool options determine everything."""
+        """Return a constant: there is no source, the pool options determine everything."""
         return "embedded"
 
     def prepare(
@@ -147,7 +147,7 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
         pool.describe(names, alphabets, attributes, ATTRIBUTES)
 
     def assemble(self, options: GlyphOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
-        """The first alphabets are base, the next validation, the rest novel.
+        """Split by alphabet: the first are base, the next validation, the rest novel.
 
         Attribute pairs are drawn from the characters of all alphabets, and writers write them all.
         In distribution every attribute may be paired; else A trains and A' is novel.
@@ -168,7 +168,7 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
         return class_benchmark(self.name, pool, partition, options.held_out, options.seed)
 
     def expected(self, options: GlyphOptions) -> Mapping[str, int]:
-        """Classes of each split; the draw decides how many writers and attributes can be used."""
+        """Count the classes of each split; the draw decides how many writers or attributes."""
         if options.tasks != "classes":
             return {}
         size = options.classes_per_alphabet
@@ -179,7 +179,7 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
         }
 
     def unit(self, options: GlyphOptions) -> str:
-        """Classes, writers or attributes."""
+        """Return the unit ``classes``, ``writers`` or ``attributes``."""
         return options.tasks.removesuffix("-ood")
 
 

@@ -34,7 +34,7 @@ class Writers:
 
 
 def draw_writers(seed: int, count: int, spread: float) -> Writers:
-    """``count`` writers; with ``spread`` 0 they are all alike, with 1 they differ most."""
+    """Draw ``count`` writers; with ``spread`` 0 they are all alike, with 1 they differ most."""
     rng = named_generator(seed, "writers")
     # Row by row: writer w is the same in any count.
     draws = spread * (2 * rng.random((count, 5)) - 1)
@@ -72,7 +72,7 @@ def render_character(
     jitter: Jitter,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``count`` independent examples of one character's ``strokes`` ``[S, CONTROLS, 2]``.
+    """Render ``count`` independent examples of a character's ``strokes`` ``[S, CONTROLS, 2]``.
 
     Each example's writer is drawn uniformly.
 
@@ -96,7 +96,7 @@ def render_character(
 
 
 def _bell(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """About normal, mean 0, variance 1, within +-3.5: a sum of uniforms, with no logarithm."""
+    """Draw about normal numbers, mean 0, variance 1, within +-3.5, without a logarithm."""
     total = rng.random(shape)
     for _ in range(3):
         total = total + rng.random(shape)
@@ -110,7 +110,7 @@ def _written(
     jitter: Jitter,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Control points as each writer puts them on paper, ``[N, S, CONTROLS, 2]``."""
+    """Return control points as each writer puts them on paper, ``[N, S, CONTROLS, 2]``."""
     count, size = len(writer), len(strokes)
     tremor = writers.tremor[writer][:, None, None, None]
     points = strokes + jitter.wobble * tremor * _bell(rng, (count, size, CONTROLS, 2))
@@ -134,7 +134,7 @@ def _written(
 
 
 def _pen(image_size: int) -> np.ndarray:
-    """B-spline weights ``[P, CONTROLS]`` of the points that the pen touches on each stroke."""
+    """Return B-spline weights ``[P, CONTROLS]`` of the points that the pen touches on a stroke."""
     steps = max(16, 2 * image_size)  # closer than the pen's radius: the trace has no beads
     knots = np.array([0.0] * 4 + [float(i) for i in range(1, CONTROLS - 3)] + [CONTROLS - 3.0] * 4)
     where = np.arange(steps) / (steps - 1) * (CONTROLS - 3.0) * (1 - 1e-12)
@@ -149,7 +149,7 @@ def _pen(image_size: int) -> np.ndarray:
 
 
 def _traced(points: np.ndarray, pen: np.ndarray, image_size: int) -> np.ndarray:
-    """Where the pen touches the paper, in pixels, float32 ``[N, S * P, 2]``."""
+    """Return where the pen touches the paper, in pixels, float32 ``[N, S * P, 2]``."""
     traced = points[:, :, 0, None, :] * pen[:, 0, None]
     for control in range(1, CONTROLS):
         traced = traced + points[:, :, control, None, :] * pen[:, control, None]
@@ -158,7 +158,7 @@ def _traced(points: np.ndarray, pen: np.ndarray, image_size: int) -> np.ndarray:
 
 
 def _ink(traced: np.ndarray, radius: np.ndarray, image_size: int) -> np.ndarray:
-    """Grey values in [0, 1]: full within the pen's radius of the trace, soft over a pixel."""
+    """Return greys in [0, 1]: full within the pen's radius of the trace, soft over a pixel."""
     side = np.arange(image_size, dtype=np.float32)
     across = np.square(side - traced[..., 0, None])  # (N, P, W)
     down = np.square(side - traced[..., 1, None])  # (N, P, H)

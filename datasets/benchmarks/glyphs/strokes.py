@@ -76,7 +76,7 @@ class Character:
 
 
 def draw_alphabet(seed: int, index: int) -> Alphabet:
-    """The alphabet of that index: a function of only the two numbers."""
+    """Draw the alphabet of that index: a function of only the two numbers."""
     rng = named_generator(seed, "alphabet", str(index))
     weights = rng.random(len(KINDS)) + 0.05
     weights = weights * weights
@@ -94,7 +94,7 @@ def draw_alphabet(seed: int, index: int) -> Alphabet:
 
 
 def draw_characters(seed: int, index: int, count: int) -> list[Character]:
-    """The first ``count`` characters of the alphabet of ``index``, no two of them alike.
+    """Draw the first ``count`` characters of the alphabet of ``index``, no two of them alike.
 
     They do not depend on ``count``: a longer alphabet begins with the same characters.
     """
@@ -111,9 +111,9 @@ def draw_characters(seed: int, index: int, count: int) -> list[Character]:
     return characters
 
 
-def _apart(one: Character, other: Character) -> float:
-    """Hausdorff distance of two characters' control points."""
-    a, b = one.strokes.reshape(-1, 1, 2), other.strokes.reshape(1, -1, 2)
+def _apart(first: Character, second: Character) -> float:
+    """Compute the Hausdorff distance of two characters' control points."""
+    a, b = first.strokes.reshape(-1, 1, 2), second.strokes.reshape(1, -1, 2)
     gaps = np.square(a - b)
     squared = gaps[..., 0] + gaps[..., 1]
     return float(np.sqrt(max(squared.min(axis=0).max(), squared.min(axis=1).max())))

@@ -70,33 +70,33 @@ class AbstractImagenet(AbstractBenchmark[Any]):
 
     @abstractmethod
     def pickled(self, place: Path) -> list[Path] | None:
-        """The pickled files in a folder, or None without any."""
+        """Find the pickled files in a folder; None without any."""
 
     @abstractmethod
     def unpickled(self, files: Sequence[Path]) -> Pickled:
-        """What pickled files hold."""
+        """Read the classes and images of pickled files."""
 
     def parts(self, source: Mapping[str, ClassImages], root: Path) -> Iterable[Part]:
-        """The images of class folders: all, class by class."""
+        """List the images of class folders: all, class by class."""
         return [(label, c.members, c.image) for label, c in enumerate(source.values())]
 
     def signed(self, images: Mapping[str, str], root: Path) -> Any:
-        """What the signature is of, from that of each class's images."""
+        """Return what the signature digests, from the signature of each class's images."""
         return images
 
     def signature(self, options: ImagenetOptions, root: Path | None) -> str:
-        """Of the pickled files, or of the images of the classes that are read."""
+        """Digest the pickled files, or the images of the classes that are read."""
         with ExitStack() as stack:
             source = self._opened(options, root, stack)
             if isinstance(source, list):
                 return canonical_digest([[path.name, path.stat().st_size] for path in source])
             images = {name: images.signature() for name, images in source.items()}
-            return canonical_digest(self.signed(images, self.given(root)))
+            return canonical_digest(self.signed(images, self.source_path(root)))
 
     def prepare(
         self, options: ImagenetOptions, root: Path | None, writer: StoreWriter, progress: Progress
     ) -> None:
-        """Image by image as pickled files have them, or class by class."""
+        """Write image by image as pickled files have them, or class by class."""
         with ExitStack() as stack:
             source = self._opened(options, root, stack)
             pool = writer.pool((3, options.image_size, options.image_size))
@@ -106,7 +106,7 @@ class AbstractImagenet(AbstractBenchmark[Any]):
             else:
                 further = [*source][len(classes) :]
                 classes = (*classes, *(ListedClass(name, "unused") for name in further))
-                parts = [*self.parts(source, self.given(root))]
+                parts = [*self.parts(source, self.source_path(root))]
             superclasses = [c.superclass or "" for c in classes]
             splits = marks([c.split for c in classes])
             above = superclasses if any(superclasses) else None
@@ -114,13 +114,13 @@ class AbstractImagenet(AbstractBenchmark[Any]):
             append_images(pool, parts, options.image_size, progress, total)
 
     def assemble(self, options: ImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
-        """Classes by the published lists, or by the files that they came in."""
+        """Split classes by the published lists, or by the files that they came in."""
         pool = pools["main"]
         split = self.partition(options, pool)
         return class_benchmark(self.name, pool, split, options.held_out, options.seed)
 
     def partition(self, options: ImagenetOptions, pool: ImagePool) -> dict[str, np.ndarray]:
-        """The class labels of base, val and novel. Raises BadData if base has too few."""
+        """Return the labels of base, val and novel. Raises BadData if base has too few."""
         split = marked(pool)
         if (count := options.base_classes) is not None:
             if count > len(split["base"]):
@@ -130,18 +130,18 @@ class AbstractImagenet(AbstractBenchmark[Any]):
         return split
 
     def expected(self, options: ImagenetOptions) -> Mapping[str, int]:
-        """The published counts, and the chosen one of base."""
+        """Return the published counts, and the chosen one of base."""
         counts = {split: sum(c.split == split for c in self.listed) for split in MEASURED}
         return {**counts, "base": options.base_classes or counts["base"]}
 
     def _opened(
         self, options: ImagenetOptions, root: Path | None, stack: ExitStack
     ) -> list[Path] | dict[str, ClassImages]:
-        """Pickled files, or the images of every class, which the stack keeps open.
+        """Open pickled files, or the images of every class, which the stack keeps open.
 
-        Those of unused classes come last.
+        Unused classes come last.
         """
-        start, wanted = self.given(root), [c.name for c in self.listed]
+        start, wanted = self.source_path(root), [c.name for c in self.listed]
         places = [start, *(start / name for name in self.folders)]
         for place in places:
             if files := self.pickled(place):
@@ -164,7 +164,7 @@ class AbstractImagenet(AbstractBenchmark[Any]):
 
 
 def complete_files(root: Path, names: Sequence[str]) -> list[Path] | None:
-    """The files of these names in a folder, or None without any of them."""
+    """Find the files of these names in a folder; None without any of them."""
     have = [name for name in names if (root / name).is_file()]
     if have and len(have) < len(names):
         lacking = [name for name in names if name not in have]

@@ -35,13 +35,13 @@ class ListedClass:
 
 
 def mini_classes() -> tuple[ListedClass, ...]:
-    """The 64, 16 and 20 classes of miniImageNet (Ravi and Larochelle, 2017), sorted by name."""
+    """List miniImageNet's 64, 16 and 20 classes (Ravi and Larochelle, 2017), sorted by name."""
     lists = read_facts("mini_imagenet_classes.json")["classes"]
     return _sorted(ListedClass(name, split) for split in MEASURED for name in lists[split])
 
 
 def tiered_classes() -> tuple[ListedClass, ...]:
-    """The 351, 97 and 160 classes of tieredImageNet (Ren et al., 2018), sorted by name."""
+    """List tieredImageNet's 351, 97 and 160 classes (Ren et al., 2018), sorted by name."""
     lists = read_facts("tiered_imagenet_classes.json")["superclasses"]
     return _sorted(
         ListedClass(name, split, superclass)
@@ -69,30 +69,30 @@ class ClassImages:
     members: Sequence[Member]
 
     def signature(self) -> str:
-        """Hex digest of the files' names, sizes and stamps, not of their folders."""
+        """Digest the files' names, sizes and stamps, not their folders; hex."""
         rows = [[m.path.rpartition("/")[2], m.size, m.stamp] for m in self.members]
         return canonical_digest(rows)
 
     def image(self, member: Member) -> Image.Image:
-        """The image in one of its files, in colour."""
+        """Read the image in one of its files, in colour."""
         return read_image(self.tree, member, "rgb")
 
 
 def further_classes(
     root: Path, listed: Sequence[str], count: int, stack: ExitStack
 ) -> Sequence[str]:
-    """``count`` classes that are there but not listed, drawn, the same ones for every user.
+    """Draw ``count`` classes that are there but not listed, the same ones for every user.
 
     Raises:
         MissingData: there are fewer.
     """
     if root.is_dir():
         places = [root / inside for inside in _INSIDE if (root / inside).is_dir()]
-        found = {_class_of(f"{name}/{name}")[0] for place in places for name in os.listdir(place)}
+        present = {_class_of(f"{name}/{name}")[0] for place in places for name in os.listdir(place)}
     else:
         tree = stack.enter_context(open_tree(root))
-        found = {_class_of(member.path)[0] for member in tree.members}
-    others = sorted(found.difference(listed, [""]))
+        present = {_class_of(member.path)[0] for member in tree.members}
+    others = sorted(present.difference(listed, [""]))
     if len(others) < count:
         raise MissingData(
             f"{root} has images of {len(others)} further classes; unused_classes is {count}. Ask "
@@ -104,41 +104,41 @@ def further_classes(
 def open_classes(
     root: Path, wanted: Sequence[str], stack: ExitStack
 ) -> dict[str, ClassImages] | None:
-    """The images of every wanted class, or None without any of them.
+    """Open the images of every wanted class; None without any of them.
 
     ``wanted`` are WordNet ids; ``stack`` keeps archives open.
     """
     if root.is_dir():
-        found = _in_folders(root, wanted, stack)
+        classes = _in_folders(root, wanted, stack)
     else:
-        found = _grouped(stack.enter_context(open_tree(root)), wanted)
-    if not found:
+        classes = _grouped(stack.enter_context(open_tree(root)), wanted)
+    if not classes:
         return None
-    missing = [name for name in wanted if name not in found]
+    missing = [name for name in wanted if name not in classes]
     if missing:
         more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
         raise MissingData(
-            f"{root} has images of {len(found)} of {len(wanted)} classes; missing are "
+            f"{root} has images of {len(classes)} of {len(wanted)} classes; missing are "
             f"{', '.join(missing[:_SHOWN])}{more}."
         )
-    for name, images in found.items():
+    for name, images in classes.items():
         if not images.members:
             raise BadData(f"Class folder {images.tree.where} ({name}) holds no images.")
-    return {name: found[name] for name in wanted}
+    return {name: classes[name] for name in wanted}
 
 
 def _in_folders(root: Path, wanted: Sequence[str], stack: ExitStack) -> dict[str, ClassImages]:
-    found: dict[str, ClassImages] = {}
+    classes: dict[str, ClassImages] = {}
     for place in (root / inside for inside in _INSIDE):
         # ImageNet has every class in train and in val: the first place counts.
         for name in wanted:
-            if name not in found and (place / name).is_dir():
+            if name not in classes and (place / name).is_dir():
                 tree = stack.enter_context(open_tree(place / name))
-                found[name] = ClassImages(tree, tree.members)
-        if not found and place.is_dir() and _is_flat(place):
+                classes[name] = ClassImages(tree, tree.members)
+        if not classes and place.is_dir() and _is_flat(place):
             tree = stack.enter_context(open_tree(place))
             return _grouped(tree, wanted)
-    return found
+    return classes
 
 
 def _is_flat(place: Path) -> bool:
@@ -160,7 +160,7 @@ def _grouped(tree: FileTree, wanted: Sequence[str]) -> dict[str, ClassImages]:
 
 
 def _class_of(path: str) -> tuple[str, str]:
-    """A file's class by its folder or its own name, and the folder."""
+    """Return a file's class, by its folder or its own name, and the folder."""
     folder, _, file = path.rpartition("/")
     parent = folder.rpartition("/")[2]
     if _CLASS.fullmatch(parent):

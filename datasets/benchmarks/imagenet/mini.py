@@ -67,7 +67,7 @@ class MiniImagenet(AbstractImagenet):
     )
 
     def pickled(self, place: Path) -> list[Path] | None:
-        """Those of base first, then val and novel."""
+        """Find the files of base first, then val and novel."""
         if files := complete_files(place, _CACHES):
             return files
         if files := complete_files(place, _CATEGORIES):
@@ -75,8 +75,8 @@ class MiniImagenet(AbstractImagenet):
         return files
 
     def unpickled(self, files: Sequence[Path]) -> Pickled:
-        """Class by class; all arrays are in memory together."""
-        found: dict[str, list[Part]] = {}
+        """Read class by class; all arrays are in memory together."""
+        parts_of: dict[str, list[Part]] = {}
         label = {listed.name: number for number, listed in enumerate(self.listed)}
         splits = ["base"] * (len(files) - 2) + ["val", "novel"]
         for split, path in zip(splits, files, strict=True):
@@ -88,18 +88,18 @@ class MiniImagenet(AbstractImagenet):
                     f"{path} has {len(rows)} classes; the {len(wanted)} of the published list are "
                     f"expected. They differ in {', '.join(strange[:5])}."
                 )
-            for name, own in rows.items():
-                part = label[name], own.tolist(), partial(_row, images)
-                found.setdefault(name, []).append(part)
-        parts = [part for listed in self.listed for part in found[listed.name]]
+            for name, numbers in rows.items():
+                part = label[name], numbers.tolist(), partial(_row, images)
+                parts_of.setdefault(name, []).append(part)
+        parts = [part for listed in self.listed for part in parts_of[listed.name]]
         return self.listed, parts, sum(len(rows) for _, rows, _ in parts)
 
     def signed(self, images: Mapping[str, str], root: Path) -> Any:
-        """The lists beside the images too."""
+        """Add the lists beside the images."""
         return [images, _listed_images(root)]
 
     def parts(self, source: Mapping[str, ClassImages], root: Path) -> Iterable[Part]:
-        """Class by class: 600 images, those of miniImageNet, then what else a base class has."""
+        """List class by class miniImageNet's 600 images, then what else a base class has."""
         positions = _listed_images(root)
         base = {listed.name for listed in self.listed if listed.split == "base"}
         for label, (name, images) in enumerate(source.items()):
@@ -107,7 +107,7 @@ class MiniImagenet(AbstractImagenet):
             yield label, [*official, *(further if name in base else ())], images.image
 
     def assemble(self, options: ImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
-        """Classes by the published lists; base examples as the class's description says."""
+        """Split classes by the published lists, base examples as the class's description says."""
         pool = pools["main"]
         split = self.partition(options, pool)
         counts = np.bincount(pool.labels, minlength=len(pool.class_names))
@@ -125,7 +125,7 @@ class MiniImagenet(AbstractImagenet):
 
 
 def _first_of_each(labels: np.ndarray, count: int) -> np.ndarray:
-    """Which examples are among the first ``count`` of their class, bool ``[N]``."""
+    """Mark the examples that are among the first ``count`` of their class, bool ``[N]``."""
     order = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[order], labels[order])
     among = np.empty(len(labels), dtype=bool)
@@ -136,7 +136,7 @@ def _first_of_each(labels: np.ndarray, count: int) -> np.ndarray:
 def _official(
     name: str, images: ClassImages, positions: Sequence[int] | None
 ) -> tuple[list[Member], list[Member]]:
-    """A class's 600 images, and the rest, each in the order of their numbers in ImageNet.
+    """Return a class's 600 images, and the rest, each in the order of ImageNet's numbers.
 
     The lists of Ravi and Larochelle name an image by its position among the class's files in
     ImageNet. Without those lists the 600 are drawn, the same ones for every user.
@@ -161,13 +161,13 @@ def _official(
 
 
 def _number(path: str) -> tuple[int, str]:
-    """``n01532829_123.JPEG`` is image 123; other names are in the order of the alphabet."""
+    """Sort ``n01532829_123.JPEG`` as image 123, other names by the alphabet."""
     digits = path.rpartition(".")[0].rpartition("_")[2]
     return int(digits) if digits.isascii() and digits.isdigit() else 0, path
 
 
 def _listed_images(root: Path) -> dict[str, list[int]]:
-    """The positions in the lists beside the images, if all three exist."""
+    """Read the positions in the lists beside the images, if all three exist."""
     listed: dict[str, list[int]] = {}
     if not all((root / name).is_file() for name in _CSV):
         return listed
@@ -185,7 +185,7 @@ def _listed_images(root: Path) -> dict[str, list[int]]:
 
 
 def _read(path: Path) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """A file's images, and the rows of each of its classes."""
+    """Read a file's images, and the rows of each of its classes."""
     content = load_dict(path, str(path))
     if {"image_data", "class_dict"} <= set(content):
         images, names = content["image_data"], content["class_dict"]

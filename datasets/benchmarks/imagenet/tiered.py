@@ -53,11 +53,11 @@ class TieredImagenet(AbstractImagenet):
     )
 
     def pickled(self, place: Path) -> list[Path] | None:
-        """All six."""
+        """Find all six files."""
         return complete_files(place, _FILES)
 
     def unpickled(self, files: Sequence[Path]) -> Pickled:
-        """Split by split and image by image, with one split's images in memory."""
+        """Read split by split and image by image, with one split's images in memory."""
         sheets = [_labels(path, s) for s, path in zip(MEASURED, files[1::2], strict=True)]
         classes = _distinct([c for classes, _ in sheets for c in classes])
         return classes, _parts(files[::2], sheets), sum(len(of) for _, of in sheets)
@@ -87,7 +87,7 @@ def _parts(
 
 
 def _labels(path: Path, split: str) -> tuple[list[ListedClass], np.ndarray]:
-    """A split's classes in the order of their numbers, and the class of each image."""
+    """Read a split's classes in the order of their numbers, and the class of each image."""
     sheet = load_dict(path, str(path))
     specific = _numbers(path, sheet, "label_specific")
     general = _numbers(path, sheet, "label_general")
@@ -118,7 +118,7 @@ def _numbers(path: Path, sheet: Mapping[str, Any], key: str) -> np.ndarray:
 
 
 def _words(path: Path, sheet: Mapping[str, Any], key: str, count: int, instead: str) -> list[str]:
-    """Names by number; a name that the file lacks, as real ones do, is made of the number."""
+    """Return names by number; where the file lacks one, as real ones do, it is made up."""
     words = sheet.get(key, [])
     if isinstance(words, np.ndarray):
         words = words.tolist()
@@ -129,7 +129,7 @@ def _words(path: Path, sheet: Mapping[str, Any], key: str, count: int, instead: 
 
 
 def _distinct(classes: Sequence[ListedClass]) -> list[ListedClass]:
-    """Classes of one name, which ImageNet has, get their numbers added."""
+    """Add their numbers to classes of the same name, which ImageNet has."""
     uses = Counter(c.name for c in classes)
     return [
         ListedClass(f"{c.name} #{n}", c.split, c.superclass) if uses[c.name] > 1 else c

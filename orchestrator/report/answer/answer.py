@@ -6,7 +6,6 @@ trained snapshots alone say is called so, and never best or decided.
 
 import shlex
 from collections.abc import Iterable
-from math import isnan
 
 from fsl_sweep.orchestrator.records.paper_names import TEST_MEASURE
 from fsl_sweep.orchestrator.records.protocol import MAIN
@@ -14,11 +13,11 @@ from fsl_sweep.orchestrator.report.answer.deciding import would_decide
 from fsl_sweep.orchestrator.report.answer.leader import Leader
 from fsl_sweep.orchestrator.report.answer.over_benchmarks import answer_over_benchmarks
 from fsl_sweep.orchestrator.report.answer.strategies import which_strategy
-from fsl_sweep.orchestrator.report.completeness import Completeness
 from fsl_sweep.orchestrator.report.content import Answer, BenchmarksContent, Content, RunContent
 from fsl_sweep.orchestrator.report.wording import some
-from fsl_sweep.orchestrator.selection.comparing.needs import Needs
-from fsl_sweep.orchestrator.selection.lead import USUAL
+from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis
+from fsl_sweep.orchestrator.selection.completeness import Completeness
+from fsl_sweep.orchestrator.selection.evidence import USUAL
 from fsl_sweep.orchestrator.statistics.intervals import SATURATED
 from fsl_sweep.orchestrator.text.printed import counted
 
@@ -65,7 +64,7 @@ def _saturated(leader: Leader) -> Iterable[str]:
         )
 
 
-def _next(leader: Leader, needs: tuple[Needs, ...], timed: bool) -> str:
+def _next(leader: Leader, needs: tuple[PowerAnalysis, ...], timed: bool) -> str:
     """Say what would decide it."""
     report = leader.report
     if not report.complete:
@@ -76,7 +75,7 @@ def _next(leader: Leader, needs: tuple[Needs, ...], timed: bool) -> str:
         return f"No further run is needed to decide it under {leader.strategy}."
     few = leader.single
     if leader.seeds > 1:
-        few = [method for method in leader.undecided if isnan(leader.against[method].low)]
+        few = [method for method in leader.undecided if leader.against[method].effect.n == 1]
     shown = dict.fromkeys([*leader.methods[:2], *few])
     if seedless := [method for method in shown if method in report.seedless]:
         has = "has" if len(seedless) == 1 else "have"

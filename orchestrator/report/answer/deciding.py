@@ -1,7 +1,7 @@
 """What would decide which of two methods is better, in words."""
 
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.selection.comparing.needs import Needs
+from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis
 from fsl_sweep.orchestrator.text.printed import counted
 
 MANY = 100
@@ -10,17 +10,17 @@ MANY = 100
 WAYS = ("seeds", "tasks", "classes")
 
 
-def would_decide(needs: Needs, timed: bool = True) -> str:
+def would_decide(needs: PowerAnalysis, timed: bool = True) -> str:
     """Say what would show the difference of a pair: the cheapest way, and its cost.
 
     Unless ``timed``, it does not depend on any time: more seeds, or else more tasks.
     """
     if_so = f"If {needs.a} and {needs.b} truly differ by {wording.points(needs.effect)} points"
     chance = f"{100 * needs.power:g} %"
-    ways = [way for way in needs.ways if way.needed is not None]
+    ways = [way for way in needs.ways if way.required is not None]
     if not timed:
         ways.sort(key=lambda way: WAYS.index(way.what))
-    hopeless = [w.what for w in needs.ways if w.needed is None and w.what != "classes"]
+    hopeless = [w.what for w in needs.ways if w.required is None and w.what != "classes"]
     if not ways:
         return f"{if_so}, neither more seeds only nor more tasks only would show it."
     first = ways[0]
@@ -43,7 +43,7 @@ def about(seconds: float) -> str:
     return ""
 
 
-def _more(needs: Needs, what: str, more: tuple[int, int]) -> str:
+def _more(needs: PowerAnalysis, what: str, more: tuple[int, int]) -> str:
     """Write ``7 more seeds of each``, ``2 more seeds of A and 1 of B``, ``1,200 more tasks``."""
     if what != "seeds":
         return f"{max(more):,} more {what}"

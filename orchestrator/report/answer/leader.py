@@ -1,21 +1,17 @@
 """Who leads, in words: the methods under one strategy, and the best against each other one."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from math import isnan
 
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import RunContent
 from fsl_sweep.orchestrator.report.wording import some
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import MethodDifference
+from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.results import Strategy, identical
-from fsl_sweep.orchestrator.statistics.comparison import Verdict
-from fsl_sweep.orchestrator.statistics.over_seeds import SeedDifference
+from fsl_sweep.orchestrator.statistics.comparison import Comparison, Verdict
 from fsl_sweep.orchestrator.text.printed import counted
-
-_OTHER_WAY: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 
 
 class Leader:
@@ -40,7 +36,7 @@ class Leader:
         return [cell.method for cell in self.order]
 
     @cached_property
-    def against(self) -> dict[str, SeedDifference]:
+    def against(self) -> dict[str, Comparison]:
         """Return the best minus each other one that has tasks in common with it, best first."""
         pairs = self.report.differences_under(self.strategy)
         best = self.methods[0]
@@ -221,23 +217,20 @@ class Leader:
 
     def _interval(self, other: str, named: bool = False) -> str:
         """Write the interval of the best minus the other, at the level of Holm's correction."""
-        result = self.against[other]
-        if isnan(result.low):
+        effect = self.against[other].effect
+        if isnan(effect.low):
             return f"{other} has one seed"
         against = f" against {other}" if named else ""
-        return f"95 %{against}: {_ends(result.low, result.high)}"
+        return f"95 %{against}: {_ends(effect.low, effect.high)}"
 
 
-def _minus(pairs: Sequence[MethodDifference], best: str, other: str) -> SeedDifference | None:
+def _minus(pairs: Sequence[MethodComparison], best: str, other: str) -> Comparison | None:
     """Return the best minus the other, however they were compared; None if they were not."""
     for pair in pairs:
-        result = pair.result
         if (pair.a, pair.b) == (best, other):
-            return result
+            return pair.result
         if (pair.a, pair.b) == (other, best):
-            verdict = _OTHER_WAY.get(result.verdict, result.verdict)
-            turned = {"effect": -result.effect, "low": -result.high, "high": -result.low}
-            return replace(result, verdict=verdict, **turned)
+            return pair.result.swapped()
     return None
 
 

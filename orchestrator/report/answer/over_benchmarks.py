@@ -7,10 +7,10 @@ from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.answer.strategies import cost
 from fsl_sweep.orchestrator.report.content import Answer, BenchmarksContent
 from fsl_sweep.orchestrator.report.wording import some
-from fsl_sweep.orchestrator.selection.comparing.over_worlds import (
+from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import (
     ALL_EQUAL,
-    OverWorlds,
-    StrategyOverWorlds,
+    OverBenchmarks,
+    StrategyOverBenchmarks,
 )
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics import Interval
@@ -35,7 +35,7 @@ def answer_over_benchmarks(report: BenchmarksContent) -> Answer:
     decided = better and report.complete and not lead.oracle and not over.absent
     methods = ""
     if len(order) > 1:
-        benchmarks = counted(len(over.worlds), "benchmark")
+        benchmarks = counted(len(over.benchmarks), "benchmark")
         methods = f"{some(tied)} have the same mean under {lead}, over {benchmarks}."
         if best is not None:
             second = order[1].method
@@ -59,7 +59,7 @@ def _leads(
     """Say which method is best on average, and whether the benchmarks decide it."""
     over, lead = report.over, report.lead
     assert over is not None
-    benchmarks = counted(len(over.worlds), "benchmark")
+    benchmarks = counted(len(over.benchmarks), "benchmark")
     gap = f"{wording.points(abs(effect.mean))} points"
     by, ends = f"{gap} under {lead}", _ends(effect)
     if decided:
@@ -86,7 +86,7 @@ def _ends(effect: Interval) -> str:
     return "" if isnan(half) else f" (95 % over benchmarks: {ends})"
 
 
-def _strategies(over: OverWorlds, lead: Strategy, mixture: bool) -> list[str]:
+def _strategies(over: OverBenchmarks, lead: Strategy, mixture: bool) -> list[str]:
     usual = {cell.strategy: cell for cell in over.strategies if not cell.strategy.oracle}
     if lead not in usual:
         return []
@@ -95,10 +95,10 @@ def _strategies(over: OverWorlds, lead: Strategy, mixture: bool) -> list[str]:
     return [text, "" if over.caution else _verdict(over, [*usual.values()])]
 
 
-def _accuracy(over: OverWorlds, cell: StrategyOverWorlds) -> str:
+def _accuracy(over: OverBenchmarks, cell: StrategyOverBenchmarks) -> str:
     if cell.accuracy is None:
         return ""
-    benchmarks = f"{len(cell.accuracies)} of {counted(len(over.worlds), 'benchmark')}"
+    benchmarks = f"{len(cell.accuracies)} of {counted(len(over.benchmarks), 'benchmark')}"
     ends = [min(1.0, max(0.0, end)) for end in (cell.accuracy.low, cell.accuracy.high)]
     known = not isnan(cell.accuracy.low) and ends[0] < ends[1]
     scale = f"; 95 %: {100 * ends[0]:.0f} to {100 * ends[1]:.0f}" if known else ""
@@ -108,7 +108,7 @@ def _accuracy(over: OverWorlds, cell: StrategyOverWorlds) -> str:
     )
 
 
-def _verdict(over: OverWorlds, usual: Sequence[StrategyOverWorlds]) -> str:
+def _verdict(over: OverBenchmarks, usual: Sequence[StrategyOverBenchmarks]) -> str:
     """Say whether some strategy is worse than the one of least regret."""
     tested = {cell.strategy: cell.against_least for cell in usual if cell.against_least}
     if worse := [str(s) for s, result in tested.items() if result.verdict == "worse"]:
@@ -116,6 +116,6 @@ def _verdict(over: OverWorlds, usual: Sequence[StrategyOverWorlds]) -> str:
     if len(usual) < 2:
         return ""
     if not tested:
-        benchmarks = counted(len(over.worlds), "benchmark")
+        benchmarks = counted(len(over.benchmarks), "benchmark")
         return f"{benchmarks} cannot tell which strategy is better ({LEAST_ROWS} are needed)."
     return "These benchmarks do not show that one strategy is better than another."

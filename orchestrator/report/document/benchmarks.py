@@ -10,7 +10,7 @@ from fsl_sweep.orchestrator.report.content import BenchmarksContent
 from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.report.document.ranks import ranks
 from fsl_sweep.orchestrator.report.wording import some
-from fsl_sweep.orchestrator.selection.comparing.over_worlds import OverWorlds
+from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import OverBenchmarks
 from fsl_sweep.orchestrator.statistics import Interval
 from fsl_sweep.orchestrator.text.printed import counted
 
@@ -87,7 +87,7 @@ def bar_of(
     )
 
 
-def _strategies(over: OverWorlds) -> Iterable[blocks.Block]:
+def _strategies(over: OverBenchmarks) -> Iterable[blocks.Block]:
     if not over.strategies:
         return
     verdicts = any(cell.against_least is not None for cell in over.strategies)
@@ -98,11 +98,11 @@ def _strategies(over: OverWorlds) -> Iterable[blocks.Block]:
             against = cell.against_least
             known = against is not None
             texts += [against.verdict, wording.p_value(against.p_adjusted)] if known else ["-", "-"]
-        texts += [wording.percent(cell.regrets[benchmark]) for benchmark in over.worlds]
+        texts += [wording.percent(cell.regrets[benchmark]) for benchmark in over.benchmarks]
         rows.append(blocks.Row(tuple(texts), cell.strategy.oracle))
     heads = ["regret", "+- benchmarks", "right of two, %", "+- benchmarks"]
     heads += ["vs least", "p"] if verdicts else []
-    heads += [f"regret, {benchmark}" for benchmark in over.worlds]
+    heads += [f"regret, {benchmark}" for benchmark in over.benchmarks]
     yield blocks.table(blocks.words("snapshot / config") + blocks.numbers(heads), rows)
     yield blocks.Paragraph(
         f"Regret against {wording.FULL_ORACLE} in points, mean over methods. right of two: how "
@@ -115,15 +115,15 @@ def _strategies(over: OverWorlds) -> Iterable[blocks.Block]:
         yield blocks.Paragraph(f"Some benchmark lacks: {', '.join(over.lacking)}.")
 
 
-def _methods(over: OverWorlds) -> Iterable[blocks.Block]:
+def _methods(over: OverBenchmarks) -> Iterable[blocks.Block]:
     if not over.methods:
         return
     rows = []
     for cell in over.methods:
-        means = [wording.percent(cell.means[benchmark]) for benchmark in over.worlds]
+        means = [wording.percent(cell.means[benchmark]) for benchmark in over.benchmarks]
         rows.append([cell.method, *_interval(cell.mean), *means])
     yield blocks.table(
-        blocks.words("method") + blocks.numbers(["mean", "+- benchmarks", *over.worlds]), rows
+        blocks.words("method") + blocks.numbers(["mean", "+- benchmarks", *over.benchmarks]), rows
     )
     if over.differences:
         pairs = []

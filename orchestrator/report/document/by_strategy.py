@@ -156,7 +156,7 @@ def _explained(report: RunContent) -> str:
     text = "Percent on the report tasks. +-: half of a 95 % interval."
     if any(cell.result.over == "classes" for cell in report.resampled):
         text += f' "{wording.SELECTION}" resamples tasks and classes.'
-    elsewhere = ", on other classes than these" if report.info.apart else ""
+    elsewhere = ", on other classes than these" if report.info.question.apart else ""
     return f"{text} regret: what it lost to choosing both by NovelGen{elsewhere}."
 
 

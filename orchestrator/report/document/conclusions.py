@@ -12,7 +12,6 @@ from fsl_sweep.orchestrator.report.document.by_strategy import (
     strategy_rows,
 )
 from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import MethodDifference
 from fsl_sweep.orchestrator.selection.comparing.stability import Agreement, Stability
 from fsl_sweep.orchestrator.selection.results import Front
 from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS
@@ -29,17 +28,14 @@ CHANCE = "chance to be the best, %"
 ENDS = blocks.numbers(["difference", "95 % from", "95 % to", "p (Holm)"])
 
 
-Pair = MethodDifference | MethodComparison
-
-
-def _minus(report: RunContent, pair: Pair) -> str:
+def _minus(report: RunContent, pair: MethodComparison) -> str:
     """Name a pair, each method with how many of its seeds are complete unless all are."""
     return " minus ".join(map(report.named, (pair.a, pair.b)))
 
 
 def differences(report: RunContent) -> Iterable[blocks.Block]:
     """Return every pair of methods over seeds, by strategies whose selection was repeated."""
-    known = [pair for pair in report.differences if not isnan(pair.result.low)]
+    known = [pair for pair in report.differences if not isnan(pair.result.effect.low)]
     shown = [
         pair
         for pair in known
@@ -47,12 +43,8 @@ def differences(report: RunContent) -> Iterable[blocks.Block]:
     ]
     groups: list[blocks.Group] = []
     for pairs in blocks.grouped(shown, lambda pair: (pair.a, pair.b)):
-        counts = " and ".join(map(str, dict.fromkeys(pairs[0].result.seeds)))
-        rows = strategy_rows(
-            (pair.strategy, _compared(pair, (r.effect, r.low, r.high), TRAINED_AGAIN))
-            for pair in pairs
-            for r in [pair.result]
-        )
+        counts = " and ".join(map(str, dict.fromkeys(pairs[0].result.seeds or ())))
+        rows = strategy_rows((pair.strategy, _compared(pair, TRAINED_AGAIN)) for pair in pairs)
         groups.append(blocks.Group(f"{_minus(report, pairs[0])}, over {counts} seeds", rows))
     if groups:
         yield blocks.Table((*STRATEGY, *blocks.words("trained again"), *ENDS), tuple(groups))
@@ -73,11 +65,7 @@ def comparisons(report: RunContent) -> Iterable[blocks.Block]:
         return
     groups: list[blocks.Group] = []
     for pairs in blocks.grouped(report.comparisons, lambda pair: (pair.a, pair.b)):
-        rows = strategy_rows(
-            (pair.strategy, _compared(pair, (e.mean, e.low, e.high), THESE_SNAPSHOTS))
-            for pair in pairs
-            for e in [pair.result.effect]
-        )
+        rows = strategy_rows((pair.strategy, _compared(pair, THESE_SNAPSHOTS)) for pair in pairs)
         groups.append(blocks.Group(f"{_minus(report, pairs[0])}, on common tasks", rows))
     yield blocks.Paragraph(
         "About the snapshots that were trained, and no claim about training again."
@@ -85,16 +73,17 @@ def comparisons(report: RunContent) -> Iterable[blocks.Block]:
     yield blocks.Table((*STRATEGY, *blocks.words("these snapshots"), *ENDS), tuple(groups))
 
 
-def _compared(pair: Pair, ends: Iterable[float], verdicts: tuple[str, str]) -> tuple[str, ...]:
+def _compared(pair: MethodComparison, verdicts: tuple[str, str]) -> tuple[str, ...]:
     """Write the verdict on the better of the two, or on neither; the effect, its interval and p."""
-    result, rope = pair.result, pair.result.rope
+    result, effect, rope = pair.result, pair.result.effect, pair.result.rope
     verdict = {
         "better": verdicts[0].format(pair.a),
         "worse": verdicts[0].format(pair.b),
         "equivalent": f"alike within {wording.points(rope)} points" if rope else "alike",
         "undecided": verdicts[1],
     }[result.verdict]
-    return (verdict, *(f"{100 * end:+.2f}" for end in ends), wording.p_value(result.p_adjusted))
+    ends = (f"{100 * end:+.2f}" for end in (effect.mean, effect.low, effect.high))
+    return (verdict, *ends, wording.p_value(result.p_adjusted))
 
 
 def stability(report: RunContent) -> Iterable[blocks.Block]:
@@ -182,12 +171,14 @@ def _by(front: Front) -> str:
 def _front(seeds: Sequence[Front]) -> tuple[blocks.Row, ...]:
     """List what any seed keeps, by rising NovelGen: means over seeds, and how many keep it."""
     rows: list[tuple[float, blocks.Row]] = []
-    for configuration in dict.fromkeys(p.configuration for front in seeds for p in front.kept):
-        points = [p for front in seeds for p in front.points if p.configuration == configuration]
+    every = [point for front in seeds for point in front.points]
+    kept = [snapshot.configuration for front in seeds for snapshot in front.kept]
+    for configuration in dict.fromkeys(kept):
+        points = [point for point in every if point.snapshot.configuration == configuration]
         base, novel = (
             sum(point.report[m] for point in points) / len(points) for m in ("base", "novel")
         )
-        name = wording.values(points[0].hyperparameters) or "the only one"
+        name = wording.values(points[0].snapshot.hyperparameters) or "the only one"
         share = f"{sum(point.kept for point in points)}/{len(seeds)}"
         cells = name, wording.percent(base), wording.percent(novel), share
         rows.append((novel, blocks.Row(cells)))

@@ -9,12 +9,12 @@ from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.answer.answer import answer_of
 from fsl_sweep.orchestrator.report.cautions import cautions_of, grave_cautions
-from fsl_sweep.orchestrator.report.completeness import Completeness
 from fsl_sweep.orchestrator.report.content import BenchmarksContent, Content, RunContent
 from fsl_sweep.orchestrator.report.document import blocks, by_strategy, conclusions, protocols
 from fsl_sweep.orchestrator.report.document.benchmarks import benchmarks_document
 from fsl_sweep.orchestrator.report.document.forest import forest
 from fsl_sweep.orchestrator.report.document.ranks import ranks
+from fsl_sweep.orchestrator.selection.completeness import Completeness
 from fsl_sweep.orchestrator.selection.results import LeftOut
 from fsl_sweep.orchestrator.text.printed import counted
 

@@ -10,7 +10,7 @@ from fsl_sweep.orchestrator.report.document.blocks import Bar, grouped
 from fsl_sweep.orchestrator.report.document.forest import TWO_SEEDS, bars_of
 from fsl_sweep.orchestrator.report.figures.intervals import panel_of
 from fsl_sweep.orchestrator.report.figures.panel import Figure
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import MethodDifference
+from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
 
 ROWS = 32
 """The most rows of a figure: with more, only those of the leading strategy are shown."""
@@ -89,14 +89,14 @@ def differences(report: RunContent) -> Iterable[Figure]:
     yield Figure("differences", caption, legend if again and paired else (), [panel])
 
 
-def _alike(report: RunContent, order: Sequence[str]) -> list[tuple[MethodDifference, ...]]:
+def _alike(report: RunContent, order: Sequence[str]) -> list[tuple[MethodComparison, ...]]:
     """Return pairs of methods by rank, and of each the strategies that chose alike together."""
     chosen = {
         (cell.method, cell.strategy): tuple((c.seed, c.trial, c.epoch) for c in cell.choices)
         for cell in report.summaries
     }
 
-    def leading(pair: MethodDifference) -> bool:
+    def leading(pair: MethodComparison) -> bool:
         return pair.strategy == report.lead
 
     usual = [
@@ -111,7 +111,7 @@ def _alike(report: RunContent, order: Sequence[str]) -> list[tuple[MethodDiffere
 
 
 def _difference(
-    report: RunContent, group: Sequence[MethodDifference], order: Sequence[str], headed: bool
+    report: RunContent, group: Sequence[MethodComparison], order: Sequence[str], headed: bool
 ) -> Bar:
     """Return the bar of strategies that chose alike: the widest interval of repeating each."""
     first = group[0]
@@ -119,17 +119,17 @@ def _difference(
     a, b = map(report.named, (first.a, first.b)[::sign])
     # Without repeating the selection the interval of methods is too narrow to be shown.
     known = [
-        pair.result
+        pair.result.effect
         for pair in group
-        if not isnan(pair.result.low)
+        if not isnan(pair.result.effect.low)
         and {(m, pair.strategy) for m in (pair.a, pair.b)} <= report.repeated.keys()
     ]
-    ends = [(result.low, result.high) for result in known] or [(nan, nan)]
+    ends = [(effect.low, effect.high) for effect in known] or [(nan, nan)]
     low, high = sorted((sign * min(ends)[0], sign * max(high for _, high in ends)))
     effects = {(pair.strategy, pair.a, pair.b): pair.result.effect for pair in report.comparisons}
     tasks = effects.get((first.strategy, first.a, first.b))
     thick = sorted((sign * tasks.low, sign * tasks.high)) if tasks else (nan, nan)
-    effect = 100 * sign * first.result.effect
+    effect = 100 * sign * first.result.effect.mean
     names = tuple(str(pair.strategy) for pair in group)
     return Bar(
         group=f"{a} minus {b}" if headed else f"{a} minus",

@@ -11,38 +11,41 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
+from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.report.answer.answer import Answer, answer_of
 from fsl_sweep.orchestrator.report.answer.deciding import WAYS
 from fsl_sweep.orchestrator.report.cautions import cautions_of
 from fsl_sweep.orchestrator.report.content import BenchmarksContent, Content, RunContent
-from fsl_sweep.orchestrator.selection.comparing.needs import Need
+from fsl_sweep.orchestrator.selection.comparing.comparison import same_order
+from fsl_sweep.orchestrator.selection.comparing.power import SampleSize
 from fsl_sweep.orchestrator.selection.comparing.stability import Stability
 from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyResult
 from fsl_sweep.orchestrator.selection.ensembles import Ensemble
 from fsl_sweep.orchestrator.selection.methods import Summary, by_method
-from fsl_sweep.orchestrator.selection.results import Selection, Strategy
-from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
+from fsl_sweep.orchestrator.selection.results import FrontPoint, Selection, Strategy
+from fsl_sweep.orchestrator.statistics import Comparison, Interval, SelectionBootstrap
 
 _LEFT_OUT: Mapping[type, set[str]] = {
     Ensemble: {"by_seed"},
-    Need: {"seconds"},
+    SampleSize: {"seconds"},
     Interval: {"confidence", "kind", "caution"},
-    Selection: {"means", "scores", "base_weight", "among_all"},
+    Selection: {"means", "scores", "base_weight"},
     SelectionBootstrap: {"confidence"},
     Strategy: {"oracle", "cross_validated"},
     StrategyResult: {"regrets", "choices"},
     Summary: {"choices"},
 }
 _ADDED: Mapping[type, tuple[str, ...]] = {
-    Selection: ("base", "val", "novel"),
+    FrontPoint: ("report",),
+    Selection: ("method", "seed", "base", "val", "novel"),
     Summary: ("base", "val", "novel_tasks"),
 }
 _RENAMED = {
     "snapshot": "snapshot_selector",
     "hyperparameter": "hyperparameter_selector",
     "selector": "hyperparameter_selector",
-    "survives": "order_survives",
     "kept": "on_front",
+    "required": "needed",
     "evaluations": "novel_evaluations",
 }
 _INLINE = {"strategy", "result", "report"}
@@ -58,9 +61,9 @@ def to_json(report: Content) -> str:
     return json_text(to_plain(report))
 
 
-def json_text(value: Any) -> str:
-    """Return plain data as indented JSON text with sorted keys, ending in a newline."""
-    return json.dumps(value, indent=1, sort_keys=True, allow_nan=False) + "\n"
+def json_text(value: Any, sort_keys: bool = True) -> str:
+    """Return plain data as indented JSON text, ending in a newline."""
+    return json.dumps(value, indent=1, sort_keys=sort_keys, allow_nan=False) + "\n"
 
 
 def to_plain(report: Content) -> dict[str, Any]:
@@ -72,7 +75,7 @@ def to_plain(report: Content) -> dict[str, Any]:
     over = report.over_methods
     protocols = sorted(report.over_protocols, key=lambda under: under.planned.id)
     measures = ("base", "val", "novel", "novel_tasks")
-    snapshots = {"about": "these snapshots", "over": "tasks"}
+    snapshots, same = {"about": "these snapshots", "over": "tasks"}, same_order(report.comparisons)
     return {
         "answer": _answer(answer_of(report, timed=False)),
         "run": _run(report, metric),
@@ -95,7 +98,10 @@ def to_plain(report: Content) -> dict[str, Any]:
         "rank_correlation": plain(report.rank_correlations),
         "rank_correlation_by_method": plain(by_method(report.rank_correlations)),
         "differences": [plain(pair) | metric for pair in report.differences],
-        "comparisons": [plain(pair) | snapshots | metric for pair in report.comparisons],
+        "comparisons": [
+            plain(pair) | {"order_survives": (pair.a, pair.b) in same} | snapshots | metric
+            for pair in report.comparisons
+        ],
         "cautions": list(cautions_of(report)),
         "stability": [_stability(cell, metric) for cell in report.stability],
         "ensembles": plain(report.ensembles),
@@ -111,8 +117,10 @@ def _benchmarks(report: BenchmarksContent) -> dict[str, Any]:
     together: dict[str, Any] = {key: [] for key in keys} | {"absent": {}, "caution": None}
     if (over := report.over) is not None:
         together = {key: plain(getattr(over, key)) for key in keys}
-        for pair in together["differences"]:
-            pair["over"] = "benchmarks"
+        together["differences"] = [
+            {"a": pair.a, "b": pair.b, **plain(pair.result), "over": "benchmarks"}
+            for pair in over.differences
+        ]
         for known, cell in zip(together["strategies"], over.strategies, strict=True):
             known["oracle"] = cell.strategy.oracle
     return {
@@ -203,18 +211,24 @@ def plain(value: Any) -> Any:
     """Return a record as plain data, by its fields; null for what JSON has no number for."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, Comparison):
+        value = value.as_dict()
     if isinstance(value, Mapping):
         return {key: plain(member) for key, member in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [plain(member) for member in value]
+    if isinstance(value, Snapshot):
+        facts = ("trial", "configuration", "hyperparameters", "epoch")
+        return {name: plain(getattr(value, name)) for name in facts}
     if not is_dataclass(value):
         return value
     left_out = _LEFT_OUT.get(type(value), ())
     known: dict[str, Any] = {}
     for name in (*(field.name for field in fields(value)), *_ADDED.get(type(value), ())):
         if name not in left_out:
-            member = plain(getattr(value, name))
-            known |= member if name in _INLINE else {_RENAMED.get(name, name): member}
+            member = getattr(value, name)
+            inline = name in _INLINE or isinstance(member, Snapshot)
+            known |= plain(member) if inline else {_RENAMED.get(name, name): plain(member)}
     if isinstance(value, Interval):
         known["n"] = value.n or None
     return known

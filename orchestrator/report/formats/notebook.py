@@ -1,16 +1,16 @@
 """What a notebook shows of a report and of a run: a part of a page, with its own style."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
-from fsl_sweep.orchestrator.report.completeness import completeness_of
 from fsl_sweep.orchestrator.report.content import Content
 from fsl_sweep.orchestrator.report.document.blocks import Bullets, Document
 from fsl_sweep.orchestrator.report.document.document import document, headline, progress
-from fsl_sweep.orchestrator.report.figures.figures import figures
-from fsl_sweep.orchestrator.report.formats.html import collapsed, escaped, first_screen, shown
+from fsl_sweep.orchestrator.report.figures.figures import Figure, figures
+from fsl_sweep.orchestrator.report.formats.html import body
 from fsl_sweep.orchestrator.report.formats.page_style import CSS
+from fsl_sweep.orchestrator.selection.completeness import completeness_of
 
 MORE = "Further figures: <code>run.plot</code>. A page to send: <code>to_html(report)</code>."
 HOW = (
@@ -21,13 +21,13 @@ HOW = (
 
 def report_shown(report: Content) -> str:
     """Show the answer with its figure, and the tables collapsed; other figures take a call."""
-    content = document(report)
-    parts = [*first_screen(content, figures(report).get("answer", ()))]
-    for section in content.sections:
-        if section.blocks:
-            title = f"<h2>{escaped(section.title)}</h2>"
-            parts.append(collapsed(title, map(shown, section.blocks)))
-    return _part([*parts, f'<p class="note">{MORE}</p>'])
+    answer = {"answer": figures(report).get("answer", [])}
+    return _part([*body(document(report), answer), f'<p class="note">{MORE}</p>'])
+
+
+def document_shown(content: Document, figured: Mapping[str, Sequence[Figure]]) -> str:
+    """Show a document with its figures, the sections collapsed."""
+    return _part(body(content, figured))
 
 
 def run_shown(
@@ -42,7 +42,7 @@ def run_shown(
         banner=tuple(progress(completeness)),
         complete=completeness.complete,
     )
-    return _part([*first_screen(content, ()), f'<p class="note">{HOW}</p>'])
+    return _part([*body(content), f'<p class="note">{HOW}</p>'])
 
 
 def _part(parts: Iterable[str]) -> str:

@@ -106,7 +106,9 @@ def _print(content: blocks.Document, console: SafeConsole, more: str) -> None:
     if not full:
         parts.append(Text(more, "dim"))  # unindented, which sets it apart
     for part in parts:
-        console.print(part, width=console.width if isinstance(part, Table) else prose)
+        width = console.width if isinstance(part, Table) else prose
+        whole = getattr(part, "overflow", None) == "ignore"
+        console.print(part, width=None if whole else width, soft_wrap=whole)
 
 
 def _answer(block: blocks.Block, full: bool, console: SafeConsole) -> Iterable[RenderableType]:
@@ -168,8 +170,8 @@ def _block(
         case blocks.Heading(text):
             yield Text(f"\n{text}", "bold")
         case blocks.Lines(lines):
-            for line in lines:
-                yield Padding(Text(line, no_wrap=True, overflow="ignore"), (0, 0, 0, 2))
+            for line in lines:  # whole, so that a command can be copied
+                yield Text(f"  {line}", no_wrap=True, overflow="ignore")
 
 
 def _table(table: blocks.Table, kept: Sequence[int], widths: Sequence[int]) -> Table:

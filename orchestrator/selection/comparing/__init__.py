@@ -1,1 +1,1 @@
-"""Methods, strategies and worlds compared by what was selected."""
+"""Methods, strategies and benchmarks compared by what was selected."""

@@ -28,19 +28,19 @@ class OnTasks:
 
     @property
     def name(self) -> str:
-        """Of the protocol."""
+        """Return the name of the protocol."""
         return "table" if self.planned is None else self.planned.name
 
     @property
     def used_up(self) -> bool:
-        """Whether tasks without replacement ended because too few examples were left."""
+        """Return whether tasks without replacement ended because too few examples were left."""
         return self.planned is not None and len(self.a) < self.planned.protocol.tasks.report_tasks
 
 
 def closed_and_open(
     source: Source, selected: Selected, names: tuple[str, str], like: PlannedProtocol | None
 ) -> tuple[OnTasks | None, OnTasks | None]:
-    """The choices of one strategy on tasks with replacement, and on tasks without.
+    """Return the choices of one strategy on tasks with replacement, and on tasks without.
 
     Each under a protocol with the ways, shots and novel classes of ``like``, which is None for a
     table: that one itself, or one with its queries, or of several the one with the most tasks. None
@@ -48,65 +48,60 @@ def closed_and_open(
     """
     if like is None:
         return _accuracies(None, selected, names), None
-    found: dict[bool, list[OnTasks]] = {True: [], False: []}
-    for one, reported in on_alike_tasks(source, selected, like):
-        if (own := _accuracies(one, reported, names)) is not None:
-            found[one.protocol.tasks.replacement].append(own)
+    closed: list[OnTasks] = []
+    without: list[OnTasks] = []
+    for planned, reported in on_alike_tasks(source, selected, like):
+        if (tasks := _accuracies(planned, reported, names)) is not None:
+            (closed if planned.protocol.tasks.replacement else without).append(tasks)
 
-    def fit(one: OnTasks) -> tuple[bool, bool, int]:
-        assert one.planned is not None
-        same = one.planned.protocol.episode.query == like.protocol.episode.query
-        return one.planned == like, same, len(one.a)
+    def fit(tasks: OnTasks) -> tuple[bool, bool, int]:
+        assert tasks.planned is not None
+        same = tasks.planned.protocol.episode.query == like.protocol.episode.query
+        return tasks.planned == like, same, len(tasks.a)
 
-    closed, without = (max(found[kind], key=fit, default=None) for kind in (True, False))
-    return closed, without
+    return max(closed, key=fit, default=None), max(without, key=fit, default=None)
 
 
 def on_alike_tasks(
     source: Source, selected: Selected, like: PlannedProtocol | None
 ) -> Iterator[tuple[PlannedProtocol, Selected]]:
-    """The same choices under each protocol with the ways, shots and novel classes of ``like``.
+    """Yield the same choices under each protocol with the ways, shots and classes of ``like``.
 
     Those of a table have none.
     """
     main = source.protocol()
-    chosen = {pick.trial.trial for own in selected.picks for pick in own.picks}
-    for one in source.protocols():
-        if like is not None and _alike(one, like):
-            trials = source.histories(one, main, chosen)
-            yield one, measured(selected, {trial.trial: trial for trial in trials})
+    for planned in source.protocols():
+        if like is not None and _alike(planned, like):
+            yield planned, measured(selected, source.histories(planned, main, selected.trials))
 
 
 def reuse_of(closed: OnTasks | None, without: OnTasks | None) -> float:
-    """How often the closed tasks use each example, at most; 0 where it is not known.
+    """Return how often the closed tasks use each example, at most; 0 where it is not known.
 
     Tasks without replacement that ended for want of examples say how many there are at least.
     """
-    if closed is None or without is None or not without.used_up:
+    if closed is None or without is None or closed.planned is None or without.planned is None:
         return 0.0
-    both = [one.planned.protocol.episode for one in (closed, without) if one.planned]
-    (way, shot, query), (other_way, other_shot, other_query) = (
-        (one.way, one.shot, one.query) for one in both
-    )
-    if isinstance(way, str) or isinstance(query, str):
+    episode, other = closed.planned.protocol.episode, without.planned.protocol.episode
+    way, shot, query, rest = episode.way, episode.shot, episode.query, other.query
+    # Tasks of all classes or of all examples of a writer have no number of them.
+    if isinstance(way, str) or isinstance(query, str) or isinstance(rest, str):
         return 0.0
-    if isinstance(other_way, str) or isinstance(other_query, str):
-        return 0.0
-    examples = len(without.a) * other_way * (other_shot + other_query)
-    return example_uses(len(closed.a), way, shot, query, examples)
+    examples = len(without.a) * way * (shot + rest)
+    return example_uses(len(closed.a), way, shot, query, examples) if without.used_up else 0.0
 
 
 def _alike(*both: PlannedProtocol) -> bool:
-    one, other = (
-        (own.episode.way, own.episode.shot, own.novel)
-        for own in (planned.protocol for planned in both)
+    first, second = (
+        (protocol.episode.way, protocol.episode.shot, protocol.novel)
+        for protocol in (planned.protocol for planned in both)
     )
-    return one == other
+    return first == second
 
 
 def _accuracies(
     planned: PlannedProtocol | None, reported: Selected, names: tuple[str, str]
 ) -> OnTasks | None:
-    tables = {one.method: one.common_tasks() for one in summarise(reported)}
+    tables = {cell.method: cell.common_tasks() for cell in summarise(reported)}
     a, b = (tables.get(name) for name in names)
     return None if a is None or b is None or len(a) != len(b) else OnTasks(planned, a, b)

@@ -42,36 +42,38 @@ class Overtuning:
 
     @property
     def caution(self) -> str | None:
-        """Why not to trust it, or None."""
+        """Return why not to trust it, or None."""
         return self.below.caution
 
 
 def overtuning_of(
     histories: Sequence[TrialHistory] | Chosen, selected: Selected
 ) -> tuple[Overtuning, ...]:
-    """Every complete cell of a method with several configurations.
+    """Return every complete cell of a method with several configurations.
 
     Args:
         histories: as given to ``select``.
         selected: what was selected from them.
     """
     chosen = histories if isinstance(histories, Chosen) else Chosen(histories)
-    first = {key: own[0] for key, own in replicates_of(chosen.planned).items() if len(own) > 1}
-    found: list[Overtuning] = []
+    replicates = replicates_of(chosen.planned).items()
+    first = {key: trials[0] for key, trials in replicates if len(trials) > 1}
+    cells: list[Overtuning] = []
     for method in selected.methods:
         for strategy in selected.strategies:
             cell = selected.cell(method, strategy)
-            if not cell or any((method, one.seed) not in first for one in cell):
+            if not cell or any((method, choice.seed) not in first for choice in cell):
                 continue
-            values = [_below(one, first[method, one.seed], chosen) for one in cell]
+            values = [_below(choice, first[method, choice.seed], chosen) for choice in cell]
             if np.isfinite(values).all():
-                seeds = tuple(one.seed for one in cell)
+                seeds = tuple(choice.seed for choice in cell)
                 below = over_seeds(values, cell)
-                found.append(Overtuning(method, strategy, seeds, below, tuple(values)))
-    return tuple(found)
+                cells.append(Overtuning(method, strategy, seeds, below, tuple(values)))
+    return tuple(cells)
 
 
 def _below(choice: Selection, first: TrialHistory, chosen: Chosen) -> float:
+    """Return how far a choice is below what its selector takes of the first configuration."""
     if choice.trial == first.trial:
         return 0.0
     at = first.index(chosen.epoch(first, choice.strategy.snapshot))

@@ -82,35 +82,33 @@ class Stability:
 def stability_of(
     summaries: Sequence[Summary], resampled: Sequence[ResampledCell] | None
 ) -> tuple[Stability, ...]:
-    """The stability of every strategy's ranking, from the cells of the table, also resampled."""
-    cells = by_strategy(summaries)
-    means = {
-        strategy: {one.method: one.reported.mean for one in own} for strategy, own in cells.items()
-    }
-    found = {(one.method, one.strategy): one for one in resampled or ()}
+    """Return the stability of every strategy's ranking, from its cells and their resamples."""
+    rows = by_strategy(summaries)
+    means = {s: {cell.method: cell.reported.mean for cell in row} for s, row in rows.items()}
+    drawn = {(cell.method, cell.strategy): cell for cell in resampled or ()}
     return tuple(
-        _stability(own, means, [found.get((one.method, strategy)) for one in own])
-        for strategy, own in cells.items()
+        _stability(row, means, [drawn.get((cell.method, strategy)) for cell in row])
+        for strategy, row in rows.items()
     )
 
 
 def _stability(
-    own: Sequence[Summary],
+    row: Sequence[Summary],
     means: dict[Strategy, dict[str, float]],
     resampled: Sequence[ResampledCell | None],
 ) -> Stability:
-    strategy = own[0].strategy
-    there = [cell for cell in resampled if cell is not None]
-    together = there if len(there) == len(own) else []
-    enough = together and min(len(one.choices) for one in own) >= ENOUGH_SEEDS
-    best = _probability_best(together) if enough else [None] * len(own)
-    accuracies = [[choice.reported_mean for choice in one.choices] for one in own]
+    strategy = row[0].strategy
+    known = [cell for cell in resampled if cell is not None]
+    together = known if len(known) == len(row) else []
+    enough = together and min(len(cell.choices) for cell in row) >= ENOUGH_SEEDS
+    best = _probability_best(together) if enough else [None] * len(row)
+    accuracies = [[choice.reported_mean for choice in cell.choices] for cell in row]
     methods = [
-        _method(one, means[strategy][one.method], by_seed, chance)
-        for one, by_seed, chance in zip(own, accuracies, best, strict=True)
+        _method(cell, means[strategy][cell.method], by_seed, chance)
+        for cell, by_seed, chance in zip(row, accuracies, best, strict=True)
     ]
-    reference = comparable([one.mean for one in methods])
-    worst = comparable([one.worst for one in methods])
+    reference = comparable([method.mean for method in methods])
+    worst = comparable([method.worst for method in methods])
     others = [
         list(other.values())
         for name, other in means.items()
@@ -120,20 +118,21 @@ def _stability(
         strategy=strategy,
         methods=tuple(methods[i] for i in np.argsort(-reference, kind="stable")),
         by_worst=tuple(methods[i].method for i in np.argsort(-worst, kind="stable")),
-        seeds=_agreement(reference, _by_seed(own, accuracies)),
+        seeds=_agreement(reference, _by_seed(row, accuracies)),
         tasks=_agreement(reference, _by_tasks(together)) if together else None,
         strategies=_agreement(reference, np.array(others)),
     )
 
 
 def _method(
-    one: Summary, mean: float, by_seed: Sequence[float], chance: float | None
+    cell: Summary, mean: float, by_seed: Sequence[float], chance: float | None
 ) -> MethodStability:
     worst = int(np.argmin(comparable(by_seed)))
-    return MethodStability(one.method, mean, by_seed[worst], one.choices[worst].seed, chance)
+    return MethodStability(cell.method, mean, by_seed[worst], cell.choices[worst].seed, chance)
 
 
 def _probability_best(cells: Sequence[ResampledCell]) -> list[float | None]:
+    """Return the share of resamples of tasks and seeds in which each method is the best."""
     count = min(cell.reported.shape[1] for cell in cells)
     drawn = np.stack(
         [(c.weights[: count - 1] * c.reported[:, 1:count].T).sum(axis=1) for c in cells]
@@ -145,27 +144,27 @@ def _probability_best(cells: Sequence[ResampledCell]) -> list[float | None]:
     return (best / best.sum(axis=0)).mean(axis=1).tolist()
 
 
-def _by_seed(own: Sequence[Summary], accuracies: Sequence[Sequence[float]]) -> np.ndarray:
-    """Of each method by each single seed ``[seeds, methods]``; none without common ones."""
+def _by_seed(row: Sequence[Summary], accuracies: Sequence[Sequence[float]]) -> np.ndarray:
+    """Return accuracies by single seeds ``[seeds, methods]``; none without common seeds."""
     tables = [
-        {choice.seed: accuracy for choice, accuracy in zip(one.choices, by_seed, strict=True)}
-        for one, by_seed in zip(own, accuracies, strict=True)
+        {choice.seed: accuracy for choice, accuracy in zip(cell.choices, by_seed, strict=True)}
+        for cell, by_seed in zip(row, accuracies, strict=True)
     ]
     common = [s for s in tables[0] if all(s in table for table in tables)]
     if len(common) < 2:
-        return np.empty((0, len(own)))
+        return np.empty((0, len(row)))
     return np.array([[table[seed] for table in tables] for seed in common])
 
 
 def _by_tasks(cells: Sequence[ResampledCell]) -> np.ndarray:
-    """Accuracy of each method in each resample of tasks ``[R, methods]``."""
+    """Return the accuracy of each method in each resample of tasks ``[R, methods]``."""
     count = min(cell.reported.shape[1] for cell in cells)
     values = np.stack([cell.reported[:, 1:count].mean(axis=0) for cell in cells], axis=1)
     return values[np.isfinite(values).all(axis=1)]
 
 
 def _agreement(reference: np.ndarray, rankings: np.ndarray) -> Agreement | None:
-    """Of ``rankings [n, methods]`` with the ``reference [methods]``; None without any or a pair."""
+    """Compare ``rankings [n, methods]`` with a ``reference``; None without any or a pair."""
     if len(reference) < 2 or len(rankings) == 0:
         return None
     rankings = comparable(rankings)

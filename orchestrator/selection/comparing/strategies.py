@@ -13,6 +13,7 @@ from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.results import Selected, Selection, Strategy, over_seeds
 from fsl_sweep.orchestrator.statistics import Comparison, Interval, paired_interval
+from fsl_sweep.orchestrator.statistics.comparison import LEVEL
 from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS, mean_interval
 from fsl_sweep.orchestrator.statistics.sign_flips import LEAST_ROWS, pairwise_p_values
 from fsl_sweep.orchestrator.statistics.ties import comparable
@@ -52,7 +53,7 @@ class StrategyResult:
 
     @property
     def caution(self) -> str | None:
-        """Why not to trust its interval and its verdict, or None."""
+        """Return why not to trust its interval and its verdict, or None."""
         methods = len({choice.method for choice in self.choices})
         count, noun = (methods, "method") if methods > 1 else (len(self.choices), "seed")
         if count == 1:
@@ -81,32 +82,30 @@ class StrategyComparison:
 def compare_strategies(
     histories: Iterable[TrialHistory], selected: Selected, summaries: Sequence[Summary]
 ) -> StrategyComparison:
-    """Every strategy that all methods have, against the one of least mean regret.
+    """Compare every strategy that all methods have with the one of least mean regret.
 
     A method without any strategy takes no part; a strategy that some other method lacks is not
     averaged over the rest.
     """
-    cells = {(one.strategy, one.method): one for one in summaries}
-    there = {one.method for one in summaries}
-    methods = tuple(method for method in selected.methods if method in there)
+    cells = {(cell.strategy, cell.method): cell for cell in summaries}
+    known = {cell.method for cell in summaries}
+    methods = tuple(method for method in selected.methods if method in known)
     lacks = {s: tuple(m for m in methods if (s, m) not in cells) for s in selected.strategies}
-    unknown = {one.method for one in summaries if one.regret is None}
-    own = {s: [cells[s, m] for m in methods] for s in lacks if methods and not lacks[s]}
+    unknown = {cell.method for cell in summaries if cell.regret is None}
+    rows = {s: [cells[s, m] for m in methods] for s in lacks if methods and not lacks[s]}
     return StrategyComparison(
         methods=methods,
-        results=() if unknown else _results(own, _training(histories, methods), len(methods)),
+        results=() if unknown else _results(rows, _training(histories, methods), len(methods)),
         lacking=tuple((strategy, without) for strategy, without in lacks.items() if without),
         without_regret=tuple(method for method in methods if method in unknown),
     )
 
 
 def _results(
-    cells: dict[Strategy, list[Summary]], training: float, methods: int
+    rows: dict[Strategy, list[Summary]], training: float, methods: int
 ) -> tuple[StrategyResult, ...]:
-    choices = {
-        s: tuple(choice for one in own for choice in one.choices) for s, own in cells.items()
-    }
-    regrets = {s: _regrets(own) for s, own in choices.items()}
+    choices = {s: tuple(c for cell in cells for c in cell.choices) for s, cells in rows.items()}
+    regrets = {strategy: _regrets(picked) for strategy, picked in choices.items()}
     least = least_regret(regrets)
     verdicts = against_least(regrets, least, methods)
     return tuple(
@@ -119,28 +118,28 @@ def _results(
                 else mean_interval(regrets[strategy], kind="seeds")
             ),
             worst=max(choice.regret for choice in choices[strategy]),
-            novel_evaluations=sum(one.novel_evaluations for one in own),
+            novel_evaluations=sum(cell.novel_evaluations for cell in cells),
             training=training if strategy.cross_validated else 1.0,
             least=strategy == least,
             against_least=verdicts.get(strategy),
             choices=choices[strategy],
         )
-        for strategy, own in cells.items()
+        for strategy, cells in rows.items()
     )
 
 
 def _regrets(choices: Sequence[Selection]) -> np.ndarray:
-    """Of each method ``[n]``, mean over its seeds; of each seed if there is one method."""
-    own: dict[str, list[float]] = {}
-    for one in choices:
-        own.setdefault(one.method, []).append(one.regret)
-    several = [float(np.mean(regrets)) for regrets in own.values()]
+    """Return the mean over seeds of each method ``[n]``; of one method, that of each seed."""
+    regrets: dict[str, list[float]] = {}
+    for choice in choices:
+        regrets.setdefault(choice.method, []).append(choice.regret)
+    rows = list(regrets.values())
     # Rounded, so that a method on which two strategies do equally well has no difference.
-    return np.round(several if len(own) > 1 else [one.regret for one in choices], 12)
+    return np.round(rows[0] if len(rows) == 1 else [float(np.mean(row)) for row in rows], 12)
 
 
 def least_regret(regrets: Mapping[Strategy, np.ndarray]) -> Strategy | None:
-    """The strategy of least mean regret that is no oracle; None if all of them are."""
+    """Return the strategy of least mean regret that is no oracle; None if all of them are."""
     usual = [strategy for strategy in regrets if not strategy.oracle]
     means = comparable([float(regrets[strategy].mean()) for strategy in usual])
     return usual[int(np.argmin(means))] if usual else None
@@ -149,29 +148,29 @@ def least_regret(regrets: Mapping[Strategy, np.ndarray]) -> Strategy | None:
 def against_least(
     regrets: Mapping[Strategy, np.ndarray], least: Strategy | None, units: int
 ) -> dict[Strategy, Comparison]:
-    """Of every strategy that is not an oracle against the least; none with too few ``units``.
+    """Compare every strategy that is no oracle with the least; none with too few ``units``.
 
-    ``regrets`` are of independent units: methods, or worlds.
+    ``regrets`` are of independent units: methods, or benchmarks.
     """
     if least is None or units < LEAST_ROWS:
         return {}
     usual = [strategy for strategy in regrets if not strategy.oracle]
-    single, adjusted = pairwise_p_values(np.stack([regrets[one] for one in usual], axis=1))
+    single, adjusted = pairwise_p_values(np.stack([regrets[s] for s in usual], axis=1))
     reference = usual.index(least)
-    found: dict[Strategy, Comparison] = {}
-    for one, p, together in zip(usual, single[reference], adjusted[reference], strict=True):
-        if one != least:
+    verdicts: dict[Strategy, Comparison] = {}
+    for strategy, p, together in zip(usual, single[reference], adjusted[reference], strict=True):
+        if strategy != least:
             # Less regret is better: the sign turns it into what NovelGen lacks of the oracle's.
-            effect = paired_interval(-regrets[one], -regrets[least])
-            verdict = "worse" if together < 1 - effect.confidence else "undecided"
+            effect = paired_interval(-regrets[strategy], -regrets[least])
             effect = replace(effect, caution=None)  # its words are about tasks
-            found[one] = Comparison(verdict, effect, float(p), float(together), 0.0, None)
-    return found
+            verdict = "worse" if together < LEVEL else "undecided"
+            verdicts[strategy] = Comparison(effect, float(p), float(together), verdict)
+    return verdicts
 
 
 def _training(histories: Iterable[TrialHistory], methods: Sequence[str]) -> float:
-    """Epochs of full trials and class folds, up to the last recorded, over those of full trials."""
-    own = {trial.trial: trial for trial in histories if trial.method in methods}.values()
-    epochs = [(trial.fold is None, int(trial.epochs[-1])) for trial in own if len(trial.epochs)]
-    full = sum(count for whole, count in epochs if whole)
+    """Return epochs of full trials and class folds, as recorded, over those of full trials."""
+    trials = {trial.trial: trial for trial in histories if trial.method in methods}.values()
+    epochs = [(trial.fold is None, int(trial.epochs[-1])) for trial in trials if len(trial.epochs)]
+    full = sum(count for full, count in epochs if full)
     return sum(count for _, count in epochs) / full if full else 1.0

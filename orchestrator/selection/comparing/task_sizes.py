@@ -53,8 +53,10 @@ class TaskSizes:
     measured: tuple[MeasuredOpen, ...]
 
 
-def task_sizes(source: Source, selected: Selected, strategy: Strategy) -> tuple[TaskSizes, ...]:
-    """Each method that is complete under a strategy, from its tasks of equal ways and shots.
+def task_sizes(
+    source: Source, selected: Selected, strategy: Strategy, like: PlannedProtocol | None = None
+) -> tuple[TaskSizes, ...]:
+    """Size the tasks of each method that is complete under a strategy, by equal ways and shots.
 
     With one number of queries, A and B follow from the binomial variance of queries; with several
     from how the variance falls with their number.
@@ -63,9 +65,9 @@ def task_sizes(source: Source, selected: Selected, strategy: Strategy) -> tuple[
         RunFolderError: there are no tasks of one size, or all tasks of a snapshot came out alike.
     """
     measured: dict[str, list[tuple[PlannedProtocol, list[np.ndarray]]]] = {}
-    for planned, reported in on_alike_tasks(source, selected, source.protocol()):
+    for planned, reported in on_alike_tasks(source, selected, like or source.protocol()):
         for method in selected.methods:
-            tables = [one.novel_tasks for one in reported.cell(method, strategy)]
+            tables = [choice.novel_tasks for choice in reported.cell(method, strategy)]
             if tables and min(map(len, tables)) > 1:
                 measured.setdefault(method, []).append((planned, tables))
     if not measured:
@@ -73,14 +75,14 @@ def task_sizes(source: Source, selected: Selected, strategy: Strategy) -> tuple[
             "No method has its trials done with the accuracy of each task recorded: give a run "
             "folder that is complete."
         )
-    return tuple(_sizes(method, strategy, own) for method, own in measured.items())
+    return tuple(_sizes(method, strategy, tasks) for method, tasks in measured.items())
 
 
 def _sizes(
     method: str, strategy: Strategy, measured: list[tuple[PlannedProtocol, list[np.ndarray]]]
 ) -> TaskSizes:
     episodes = [planned.protocol.episode for planned, _ in measured]
-    way, shot, counts = episodes[0].way, episodes[0].shot, [one.query for one in episodes]
+    way, shot, counts = episodes[0].way, episodes[0].shot, [e.query for e in episodes]
     queries = [count for count in counts if isinstance(count, int)]
     if isinstance(way, str) or len(queries) < len(counts):
         raise RunFolderError(
@@ -98,9 +100,9 @@ def _sizes(
     except ValueError as failure:
         raise RunFolderError(f"The tasks of {method} cannot be sized: {failure}") from None
     variance = TaskVariance(
-        between=float(np.mean([one.between for one in by_seed])),
-        within=float(np.mean([one.within for one in by_seed])),
-        caution=next((one.caution for one in by_seed if one.caution), None),
+        between=float(np.mean([variance.between for variance in by_seed])),
+        within=float(np.mean([variance.within for variance in by_seed])),
+        caution=next((variance.caution for variance in by_seed if variance.caution), None),
     )
     opened = tuple(
         _open(planned, tables, count)
@@ -111,6 +113,6 @@ def _sizes(
 
 
 def _open(planned: PlannedProtocol, tables: list[np.ndarray], queries: int) -> MeasuredOpen:
-    found = [open_interval(table) for table in tables]
-    half_width = float(np.mean([(one.high - one.low) / 2 for one in found]))
-    return MeasuredOpen(planned.name, queries, found[0].n, half_width)
+    intervals = [open_interval(table) for table in tables]
+    half_width = float(np.mean([(interval.high - interval.low) / 2 for interval in intervals]))
+    return MeasuredOpen(planned.name, queries, intervals[0].n, half_width)

@@ -8,7 +8,7 @@ Source: "Oops, I Sampled it Again: Reinterpreting Confidence Intervals in Few-Sh
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from numpy.typing import ArrayLike
@@ -26,12 +26,13 @@ from fsl_sweep.orchestrator.statistics.intervals import (
 
 Says = Literal["better", "worse", "undecided"]
 """Of a against b."""
+_SIDES: tuple[Says, Says] = ("better", "worse")
 Pair = tuple[ArrayLike, ArrayLike]
 """Accuracies of a and of b, ``[T]`` each, on the same tasks in the same order."""
 
 
 def open_interval(values: ArrayLike, confidence: float = 0.95, *, kind: Kind = "open") -> Interval:
-    """The mean of ``values [T]`` on tasks without a common example, with Student's t for any T.
+    """Return the mean of ``values [T]`` on tasks without a common example, with Student's t.
 
     Source: "Oops, I Sampled it Again", algorithm 2. Raises as ``mean_interval``.
     """
@@ -41,13 +42,11 @@ def open_interval(values: ArrayLike, confidence: float = 0.95, *, kind: Kind = "
         return usual
     quantile = special.stdtrit(len(data) - 1, (1 + confidence) / 2)
     half = float(quantile) * standard_error(data)
-    return Interval(
-        usual.mean, usual.mean - half, usual.mean + half, len(data), confidence, kind, usual.caution
-    )
+    return replace(usual, low=usual.mean - half, high=usual.mean + half)
 
 
 def by_overlap(a: Interval, b: Interval) -> Says:
-    """What two intervals say of a: ``undecided`` if they have a point in common.
+    """Return what two intervals show of a: ``undecided`` if they have a point in common.
 
     It is a careful rule: with intervals of equal length its false positives are not one in 20 but
     about one in 180. Intervals that are not known decide nothing.
@@ -58,7 +57,7 @@ def by_overlap(a: Interval, b: Interval) -> Says:
 
 
 def by_sign(difference: Interval) -> Says:
-    """What the interval of a - b says of a: ``undecided`` if it holds 0."""
+    """Return what the interval of a - b shows of a: ``undecided`` if it holds 0."""
     return "better" if difference.low > 0 else "worse" if difference.high < 0 else "undecided"
 
 
@@ -86,23 +85,25 @@ class ThreeIntervals:
 
     @property
     def agree(self) -> bool:
-        """Whether all lead to the same conclusion."""
+        """Return whether all lead to the same conclusion."""
         return len(set(self.says.values())) == 1
 
     @property
     def inverted(self) -> bool:
-        """Whether one says better and another one worse."""
+        """Return whether one shows better and another one worse."""
         return {"better", "worse"} <= set(self.says.values())
 
     def verdict(self, a: str = "a", b: str = "b") -> str:
-        """The conclusion in a sentence, about snapshots with these names."""
+        """Return the conclusion in a sentence, about snapshots with these names."""
         if self.inverted:
-            told = (f"{a} is {_than(says, b)} by {_listed(own)}" for says, own in _sides(self.says))
-            return f"Inversion: {', but '.join(told)}."
+            kinds = {side: [k for k, says in self.says.items() if says == side] for side in _SIDES}
+            first = sorted(_SIDES, key=lambda side: [*self.says].index(kinds[side][0]))
+            sides = (f"{a} is {side} than {b} by {_listed(kinds[side])}" for side in first)
+            return f"Inversion: {', but '.join(sides)}."
         decided = [kind for kind, says in self.says.items() if says != "undecided"]
         if not decided:
             return f"Undecided: {_listed([*self.says])} intervals do not tell {a} from {b}."
-        says = _than(self.says[decided[0]], b)
+        says = f"{self.says[decided[0]]} than {b}"
         if self.agree:
             return f"{a} is {says} by {_listed(decided)} intervals alike."
         others = [kind for kind in self.says if kind not in decided]
@@ -162,7 +163,7 @@ def three_intervals(
 
 
 def example_uses(tasks: int, way: int, shot: int, query: int, examples: int) -> float:
-    """How often each of ``examples`` is used on average: T n (k + q) / examples.
+    """Return how often each of ``examples`` is used on average: T n (k + q) / examples.
 
     Above 1, tasks drawn with replacement have examples in common for certain.
 
@@ -177,32 +178,19 @@ def example_uses(tasks: int, way: int, shot: int, query: int, examples: int) -> 
 def _cautions(
     pairs: dict[str, tuple[Interval, Interval]], paired: Interval, closed_only: bool, reuse: float
 ) -> tuple[str, ...]:
-    own = [f"{kind}: {one.caution}" for kind, pair in pairs.items() for one in pair if one.caution]
+    cautions = [f"{kind}: {x.caution}" for kind, pair in pairs.items() for x in pair if x.caution]
     if paired.caution:
-        own.append(f"paired: {paired.caution}")
+        cautions.append(f"paired: {paired.caution}")
     elif paired.low == paired.high:
-        own.append("paired: all tasks have the same difference")
+        cautions.append("paired: all tasks have the same difference")
     if reuse > 1:
-        own.append(f"closed: an example is in up to {reuse:.3g} tasks on average")
+        cautions.append(f"closed: an example is in up to {reuse:.3g} tasks on average")
     if closed_only:
-        own.append("nothing is about other examples: no tasks were drawn without replacement")
-    return tuple(dict.fromkeys(own))
-
-
-def _sides(says: dict[str, Says]) -> list[tuple[Says, list[str]]]:
-    """The kinds of interval that say better and that say worse, the first to speak first."""
-    sides: tuple[Says, Says] = ("better", "worse")
-    found: list[tuple[Says, list[str]]] = [
-        (one, [kind for kind, told in says.items() if told == one]) for one in sides
-    ]
-    return sorted(found, key=lambda side: [*says].index(side[1][0]))
-
-
-def _than(says: Says, b: str) -> str:
-    return f"{says} than {b}"
+        cautions.append("nothing is about other examples: no tasks were drawn without replacement")
+    return tuple(dict.fromkeys(cautions))
 
 
 def _listed(kinds: Sequence[str]) -> str:
-    """``closed, open and paired``."""
+    """Write ``closed, open and paired``."""
     *first, last = kinds
     return f"{', '.join(first)} and {last}" if first else last

@@ -18,7 +18,7 @@ from fsl_sweep.orchestrator.statistics.ties import comparable
 
 
 def crossings(weights: Sequence[float], effects: Sequence[float]) -> tuple[float, ...]:
-    """The lambdas at which the order of two methods changes, on straight lines between neighbours.
+    """Return the lambdas at which the order of two methods changes, on straight lines between.
 
     Where they are equal in between, it changes in the middle of that; touching is no change.
 
@@ -34,18 +34,18 @@ def crossings(weights: Sequence[float], effects: Sequence[float]) -> tuple[float
         raise ValueError(f"{len(at)} lambdas have {len(apart)} differences.")
     if at[0] < 0 or at[-1] > 1 or not (np.diff(at) > 0).all():
         raise ValueError(f"Lambdas ascend between 0 and 1, unlike {at.tolist()}.")
-    found: list[float] = []
+    where: list[float] = []
     for i, j in pairwise(np.flatnonzero(apart)):
         if apart[i] * apart[j] < 0:
-            there = at[i] + (at[j] - at[i]) * apart[i] / (apart[i] - apart[j])
-            found.append(float(there if j == i + 1 else (at[i + 1] + at[j - 1]) / 2))
-    return tuple(found)
+            zero = at[i] + (at[j] - at[i]) * apart[i] / (apart[i] - apart[j])
+            where.append(float(zero if j == i + 1 else (at[i + 1] + at[j - 1]) / 2))
+    return tuple(where)
 
 
 def mixture_gap(
     mixed: ArrayLike, base: ArrayLike, novel: ArrayLike, weight: float, confidence: float = 0.95
 ) -> Interval:
-    """Accuracy over P_BN(lambda) minus ``(1 - lambda) BaseGen + lambda NovelGen``.
+    """Return the interval of P_BN(lambda) minus ``(1 - lambda) BaseGen + lambda NovelGen``.
 
     Args:
         mixed: of the same snapshots on tasks of P_BN(lambda) ``[n1]``.

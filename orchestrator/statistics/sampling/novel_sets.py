@@ -13,7 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from fsl_sweep.orchestrator.statistics.intervals import Interval, quantile
+from fsl_sweep.orchestrator.statistics.intervals import (
+    Interval,
+    check_confidence,
+    quantile,
+)
 from fsl_sweep.orchestrator.statistics.sampling.spread import FEW_SETS
 
 Method = Literal["wilson", "clopper-pearson"]
@@ -39,12 +43,12 @@ class Frequency:
 
     @property
     def share(self) -> float:
-        """The relative frequency, in [0, 1]."""
+        """Return the relative frequency, in [0, 1]."""
         return self.count / self.n
 
 
 def frequency(count: int, n: int, confidence: float = 0.95, method: Method = "wilson") -> Frequency:
-    """The frequency of an event in ``n`` independent draws.
+    """Return the frequency of an event in ``n`` independent draws.
 
     Raises:
         ValueError: ``count`` is not from 0 to ``n``, ``n`` is 0, confidence outside (0, 1), or an
@@ -52,8 +56,7 @@ def frequency(count: int, n: int, confidence: float = 0.95, method: Method = "wi
     """
     if n < 1 or not 0 <= count <= n:
         raise ValueError(f"An event cannot happen {count} times in {n}.")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, not {confidence}.")
+    check_confidence(confidence)
     if method not in ("wilson", "clopper-pearson"):
         raise ValueError(f"An interval is 'wilson' or 'clopper-pearson', not {method!r}.")
     ends = _wilson if method == "wilson" else _clopper_pearson
@@ -107,7 +110,7 @@ class ConclusionStability:
     caution: str | None
 
     def cdf(self, difference: float) -> float:
-        """The share of sets with at most this difference."""
+        """Return the share of sets with at most this difference."""
         return float(np.mean(self.differences <= difference))
 
 
@@ -120,7 +123,7 @@ def conclusion_stability(
     paired: bool = True,
     method: Method = "wilson",
 ) -> ConclusionStability:
-    """How often random sets flip or exaggerate the true difference of two snapshots.
+    """Return how often random sets flip or exaggerate the true difference of two snapshots.
 
     The frequencies are those of this pair of snapshots under fresh draws of a set; their intervals
     (95 %) say how well so many sets determine them. A tie on a set is no flip.
@@ -176,9 +179,9 @@ def conclusion_stability(
     )
 
 
-def _tables(*given: ArrayLike) -> list[np.ndarray]:
-    """Accuracies as float64 ``[S, T]``."""
-    tables = [np.asarray(one, dtype=np.float64) for one in given]
+def _tables(*accuracies: ArrayLike) -> list[np.ndarray]:
+    """Return accuracies as float64 ``[S, T]``."""
+    tables = [np.asarray(values, dtype=np.float64) for values in accuracies]
     for table in tables:
         if table.ndim != 2 or min(table.shape) < 2:
             raise ValueError(f"2 sets of 2 tasks or more are needed, not {table.shape}.")
@@ -191,17 +194,17 @@ def _tables(*given: ArrayLike) -> list[np.ndarray]:
 
 
 def _errors(table: np.ndarray) -> np.ndarray:
-    """Standard error over tasks of each set's mean, float64 ``[S]``."""
+    """Return the standard error over tasks of each set's mean, float64 ``[S]``."""
     return np.std(table, axis=1, ddof=1) / sqrt(table.shape[1])
 
 
 def _caution(truth: Interval, differences: np.ndarray, noise: float) -> str | None:
-    found: list[str] = []
+    cautions: list[str] = []
     if truth.low <= 0 <= truth.high:
-        found.append("the true order is not known: its interval contains 0")
+        cautions.append("the true order is not known: its interval contains 0")
     if len(differences) < FEW_SETS:
-        found.append(f"only {len(differences)} sets")
+        cautions.append(f"only {len(differences)} sets")
     # Where a quarter of the variance is that of tasks, more tasks would change the figures.
     if noise > float(np.std(differences, ddof=1)) / 2:
-        found.append("too few tasks a set: much of the spread is theirs")
-    return "; ".join(found) or None
+        cautions.append("too few tasks a set: much of the spread is theirs")
+    return "; ".join(cautions) or None

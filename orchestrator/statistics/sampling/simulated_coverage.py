@@ -52,7 +52,7 @@ def simulated_coverage(
 def _covered(
     classes: int, way: int, tasks: int, least: float, repeats: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Whether each class is in any of the tasks, bool ``[repeats, classes]``."""
+    """Return whether each class is in any of the tasks, bool ``[repeats, classes]``."""
     most_rare = classes if least >= 1 else floor((classes - way) / (1 - least) + 1e-9)
     rare = min(classes // 2, most_rare)
     expected = rare * least

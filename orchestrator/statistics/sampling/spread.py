@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from fsl_sweep.orchestrator.statistics.intervals import check_confidence
+
 FEW_SETS = 30
 
 
@@ -35,7 +37,7 @@ class Spread:
 
 
 def novel_set_variance(accuracies: ArrayLike, confidence: float = 0.95) -> Spread:
-    """The spread of NovelGen over random sets of novel classes.
+    """Return the spread of NovelGen over random sets of novel classes.
 
     Args:
         accuracies: ``[S, T]`` in T tasks of each of S random sets, the tasks drawn independently.
@@ -52,7 +54,7 @@ def novel_set_variance(accuracies: ArrayLike, confidence: float = 0.95) -> Sprea
 
 
 def example_set_variance(accuracies: ArrayLike, confidence: float = 0.95) -> Spread:
-    """The spread of accuracy over random finite sets of examples of the same classes.
+    """Return the spread of accuracy over random finite sets of examples of the same classes.
 
     Arguments, results and exceptions as of ``novel_set_variance``.
 
@@ -67,8 +69,7 @@ def _spread(accuracies: ArrayLike, confidence: float) -> Spread:
         raise ValueError(
             f"Finite accuracies [sets, tasks], 2 or more of each, are needed, not {table.shape}."
         )
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, not {confidence}.")
+    check_confidence(confidence)
     sets, tasks = table.shape
     means = table.mean(axis=1)
     observed, of_tasks = float(np.var(means, ddof=1)), float(np.var(table, axis=1, ddof=1).mean())

@@ -14,7 +14,7 @@ NOT_A_SHARE = "must lie between 0 and 1"
 
 
 def expected_classes_lower_bound(classes: int, way: int, tasks: int, gamma: float) -> float:
-    """Least mean of Z: L (1 - (1 - gamma n / L)^N).
+    """Return the least mean of Z: L (1 - (1 - gamma n / L)^N).
 
     Source: Theorem 1, equation 8.
 
@@ -31,7 +31,7 @@ def expected_classes_lower_bound(classes: int, way: int, tasks: int, gamma: floa
 
 
 def classes_variance_bound(way: int, tasks: int) -> float:
-    """Greatest variance of Z: n^2 N / 2.
+    """Return the greatest variance of Z: n^2 N / 2.
 
     Source: Theorem 2. Arguments and exceptions as of ``expected_classes_lower_bound``.
     """
@@ -43,7 +43,7 @@ def classes_variance_bound(way: int, tasks: int) -> float:
 def disjoint_probability_bound(
     classes: int, way: int, train_tasks: int, test_tasks: int, gamma: float
 ) -> float:
-    """Greatest probability that training and test tasks share no class.
+    """Return the greatest probability that training and test tasks share no class.
 
     4 (1 - gamma n / L)^min(N_train, N_test), and at most 1.
 
@@ -54,7 +54,7 @@ def disjoint_probability_bound(
 
 
 def tasks_for_overlap(classes: int, way: int, rho: float, gamma: float) -> float:
-    """Tasks from which disjoint classes have a probability of at most ``rho``.
+    """Return the tasks from which disjoint classes have a probability of at most ``rho``.
 
     Of training as well as of test tasks: ln(4 / rho) L / (gamma n). It is a bound, and no whole
     number.
@@ -69,9 +69,9 @@ def tasks_for_overlap(classes: int, way: int, rho: float, gamma: float) -> float
 
 
 def few_classes_probability_bound(tasks: int, eta: float, gamma: float) -> float:
-    """Greatest probability of a Z of at most eta gamma n N / (1 + gamma), where L >= n N.
+    """Return the greatest probability of a Z of at most eta gamma n N / (1 + gamma).
 
-    (1 + gamma)^2 / (2 (1 - eta)^2 gamma^2 N), and at most 1.
+    For L >= n N: (1 + gamma)^2 / (2 (1 - eta)^2 gamma^2 N), and at most 1.
 
     Source: Theorem 4, with Corollary 2 (``expected_classes_of_many``). ``eta`` lies in (0, 1);
     other arguments and exceptions as of ``expected_classes_lower_bound``.
@@ -84,7 +84,7 @@ def few_classes_probability_bound(tasks: int, eta: float, gamma: float) -> float
 
 
 def expected_classes_of_many(way: int, tasks: int, gamma: float) -> float:
-    """Least mean of Z where L >= n N: gamma n N / (1 + gamma).
+    """Return the least mean of Z where L >= n N: gamma n N / (1 + gamma).
 
     Source: Corollary 2. Arguments and exceptions as of ``expected_classes_lower_bound``.
     """
@@ -95,7 +95,7 @@ def expected_classes_of_many(way: int, tasks: int, gamma: float) -> float:
 
 
 def _unseen(classes: int, way: int, tasks: int, gamma: float) -> float:
-    """Probability that the rarest class is in none of the tasks."""
+    """Return the probability that the rarest class is in none of the tasks."""
     _check_distribution(classes, way, gamma)
     _check_count("tasks", tasks)
     return (1 - gamma * way / classes) ** tasks

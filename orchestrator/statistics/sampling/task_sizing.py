@@ -17,7 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from fsl_sweep.orchestrator.statistics.intervals import FEW_TASKS, checked
+from fsl_sweep.orchestrator.statistics.intervals import (
+    FEW_TASKS,
+    check_confidence,
+    checked,
+)
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,12 @@ class TaskVariance:
     caution: str | None
 
     def optimal(self, shot: int) -> float:
-        """q*, as ``optimal_queries``; a negative estimate of A counts as 0."""
+        """Return q*, as ``optimal_queries``; a negative estimate of A counts as 0."""
         return optimal_queries(max(self.between, 0.0), max(self.within, 0.0), shot)
 
 
 def optimal_queries(between: float, within: float, shot: int) -> float:
-    """The queries of each class that make the open interval shortest: q* = sqrt(B k / A).
+    """Return the queries of each class that make the open interval shortest: sqrt(B k / A).
 
     It is no whole number; below 1 one query is best. Infinite if A is 0: then one task with all
     examples is best.
@@ -61,7 +65,7 @@ def optimal_queries(between: float, within: float, shot: int) -> float:
 
 
 def variance_of_tasks(accuracies: ArrayLike, way: int, queries: int) -> TaskVariance:
-    """A and B from tasks with one number of queries.
+    """Estimate A and B from tasks with one number of queries.
 
     With m = n q queries in a task that are right with one probability each, m / (m - 1) times the
     mean of p (1 - p) over tasks is an unbiased estimate of n B, and what is left of the variance of
@@ -88,7 +92,7 @@ def variance_of_tasks(accuracies: ArrayLike, way: int, queries: int) -> TaskVari
 
 
 def variance_over_queries(samples: Sequence[tuple[int, ArrayLike]]) -> TaskVariance:
-    """A and B from tasks with several numbers of queries, else alike.
+    """Estimate A and B from tasks with several numbers of queries, else alike.
 
     The variances over tasks are fitted by A + B / q, each with the weight T - 1, which makes no
     assumption about queries. Unbiased.
@@ -115,7 +119,7 @@ def variance_over_queries(samples: Sequence[tuple[int, ArrayLike]]) -> TaskVaria
 
 
 def tasks_of_examples(examples: int, way: int, shot: int, queries: int) -> int:
-    """The tasks that so many examples make if none is in two: N / (n (k + q)), rounded down.
+    """Return the tasks that N examples make if none is in two: N / (n (k + q)), rounded down.
 
     Source: "Oops, I Sampled it Again", equation 6, for classes with equal numbers of examples.
     """
@@ -127,18 +131,17 @@ def tasks_of_examples(examples: int, way: int, shot: int, queries: int) -> int:
 def open_half_width(
     variance: TaskVariance, tasks: int, queries: int, confidence: float = 0.95
 ) -> float:
-    """Half-width that is predicted of an open interval, with Student's t; NaN below 2 tasks.
+    """Predict the half-width of an open interval, with Student's t; NaN below 2 tasks.
 
     Raises:
         ValueError: confidence is not in (0, 1).
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, not {confidence}.")
+    check_confidence(confidence)
     if tasks < 2:
         return nan
     quantile = float(special.stdtrit(tasks - 1, (1 + confidence) / 2))
-    own = max(variance.between, 0.0) + max(variance.within, 0.0) / queries
-    return quantile * sqrt(own / tasks)
+    of_task = max(variance.between, 0.0) + max(variance.within, 0.0) / queries
+    return quantile * sqrt(of_task / tasks)
 
 
 def _tasks(accuracies: ArrayLike) -> np.ndarray:

@@ -1,21 +1,19 @@
 """Our benchmarks pass the contract, and the contract notices what it is for."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 import pytest
-from pools import encoded
-from pydantic import BaseModel, ConfigDict, Field
+from pools import encoded, write_files
+from pydantic import BaseModel, ConfigDict
 
-from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.benchmarks.glyphs.glyphs import Glyphs
 from fsl_sweep.datasets.benchmarks.image_folder import ImageFolder
-from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.pool import ImagePool
-from fsl_sweep.datasets.source import AbstractBenchmark
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.testing import BenchmarkContract
-from fsl_sweep.orchestrator.errors import MissingData, UserError
+from fsl_sweep.orchestrator.errors import UserError
 
 
 class TestGlyphs(BenchmarkContract):
@@ -30,119 +28,85 @@ class TestImageFolder(BenchmarkContract):
 
     def root(self, tmp_path):
         rng = np.random.default_rng(0)
-        for number in range(10):
-            folder = tmp_path / f"class{number}"
-            folder.mkdir()
-            for image in range(10):
-                pixels = rng.integers(0, 256, (8, 9, 3), dtype=np.uint8)
-                (folder / f"{image}.png").write_bytes(encoded(pixels))
-        return tmp_path
+        pixels = rng.integers(0, 256, (10, 10, 8, 9, 3), dtype=np.uint8)
+        files = {f"class{c}/{n}.png": encoded(pixels[c, n]) for c in range(10) for n in range(10)}
+        return write_files(tmp_path, files)
 
 
-class CarefulOptions(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    size: int = Field(4, description="side of the images in pixels")
-
-
-class LaxOptions(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    size: int = 4
-
-
-class Careless(AbstractBenchmark):
-    """Has the fault that a test chooses: eight classes of six rows of one file of bytes."""
-
-    name, version, download = "careless", 1, "the file pixels"
-    Options = CarefulOptions
-    fault = ""
-
-    def pool_options(self, options):
-        return {"size": (options.size,)} if self.fault == "json" else {"size": options.size}
-
-    def signature(self, options, root):
-        if root is None or not (root / "pixels").is_file():
-            if self.fault == "silent":
-                return "nothing"
-            raise MissingData(f"There is no file pixels in {root}.")
-        return canonical_digest((root / "pixels").stat().st_size)
-
-    def prepare(self, options, root, writer, progress):
-        content = (root / "pixels").read_bytes() if (root / "pixels").is_file() else bytes(768)
-        pixels = np.frombuffer(content, np.uint8).reshape(48, 1, 4, 4)
-        if self.fault == "place":
-            pixels = pixels ^ np.uint8(len(root.name))
-        if self.fault == "touch":
-            (root / "notes").write_text("I was here")
-        pool = writer.pool((1, 4, 4))
-        for label in range(8):
-            pool.append(pixels[6 * label : 6 * label + 6], label)
-            if self.fault != "progress":
-                progress((6 * label + 6) if self.fault != "back" else 48 - label, 48)
-        pool.describe([f"class {label}" for label in range(8)])
+def assembles(**changes):
+    """Assembles a benchmark that is sound but for some splits."""
 
     def assemble(self, options, pools):
-        pool = pools["main"]
-        novel = [4, 5, 6] if self.fault == "classes" else [6, 7]
-        rows = np.arange(24).reshape(4, 6)
-        again = pool
-        if self.fault == "leak":
-            names = [f"{name}!" for name in pool.class_names]
-            again = ImagePool.in_memory(pool.images, pool.labels, names)
-        held = rows if self.fault == "leak" else rows[:, 4:]
-        if self.fault == "few":
-            held = rows[:, 5:]
-        return Benchmark.of(
-            self.name,
-            ClassTasks(pool, np.arange(4), rows[:, :4].ravel()),
-            ClassTasks(again, np.arange(4), held.ravel()),
-            ClassTasks(pool, np.array([4, 5])),
-            ClassTasks(pool, np.array(novel)),
-        )
+        sound = ImageFolder.assemble(self, options, pools)
+        return replace(sound, **{split: change(sound) for split, change in changes.items()})
 
-    def expected(self, options):
-        return {"base": 5 if self.fault == "counts" else 4, "val": 2}
+    return assemble
 
 
-BREAKS = {
-    "json": BenchmarkContract.test_options_are_frozen_described_and_read_back,
-    "options": BenchmarkContract.test_an_unknown_option_is_refused,
-    "classes": BenchmarkContract.test_base_val_and_novel_share_nothing,
-    "leak": BenchmarkContract.test_no_training_example_is_in_base,
-    "counts": BenchmarkContract.test_counts_are_the_expected_ones,
-    "few": BenchmarkContract.test_every_split_fills_well_formed_episodes,
-    "place": BenchmarkContract.test_the_fingerprint_is_of_the_content_alone,
-    "silent": BenchmarkContract.test_missing_files_are_named_with_what_to_do,
-    "progress": BenchmarkContract.test_an_interrupted_preparation_counts_for_nothing,
-    "back": BenchmarkContract.test_preparing_reports_its_progress,
-    "touch": BenchmarkContract.test_preparing_reports_its_progress,
+def prepares(side=lambda root: 8, progress=lambda report: report, also=lambda root: None):
+    """Prepares images of another size, reports its progress in another way, or does more."""
+
+    def prepare(self, options, root, writer, report):
+        also(root)
+        options = options.model_copy(update={"image_size": side(root)})
+        ImageFolder.prepare(self, options, root, writer, progress(report))
+
+    return prepare
+
+
+class Lax(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+def renamed(tasks):
+    pool = tasks.pool
+    other = ImagePool.in_memory(pool.images, pool.labels, [f"{n}!" for n in pool.class_names])
+    return ClassTasks(other, tasks.classes, tasks.examples)
+
+
+def first_of_each(tasks):
+    _, first = np.unique(tasks.pool.labels[tasks.examples], return_index=True)
+    return ClassTasks(tasks.pool, tasks.classes, tasks.examples[first])
+
+
+FAULTS = {
+    "options_are_frozen_described_and_read_back": [
+        {"pool_options": lambda self, options: {"size": (8,)}}
+    ],
+    "an_unknown_option_is_refused": [{"Options": Lax}],
+    "base_val_and_novel_share_nothing": [{"assemble": assembles(novel=lambda b: b.val)}],
+    "no_training_example_is_in_base": [{"assemble": assembles(base=lambda b: renamed(b.train))}],
+    "counts_are_the_expected_ones": [{"expected": lambda self, options: {"base": 5}}],
+    "every_split_fills_well_formed_episodes": [
+        {"assemble": assembles(base=lambda b: first_of_each(b.base))}
+    ],
+    "the_fingerprint_is_of_the_content_alone": [
+        {"prepare": prepares(side=lambda root: 8 + len(root.name))}
+    ],
+    "missing_files_are_named_with_what_to_do": [
+        {"signature": lambda self, options, root: "nothing", "prepare": lambda *_: None}
+    ],
+    "an_interrupted_preparation_counts_for_nothing": [
+        {"prepare": prepares(progress=lambda report: lambda *_: None)}
+    ],
+    "preparing_reports_its_progress": [
+        {"prepare": prepares(progress=lambda report: lambda done, all_: report(all_ - done, all_))},
+        {"prepare": prepares(also=lambda root: (root / "class0" / "0.png").touch())},
+    ],
 }
 
 
-def contract_of(fault):
-    members = {"fault": fault, **({"Options": LaxOptions} if fault == "options" else {})}
-
-    def root(self, tmp_path):
-        pixels = np.random.default_rng(0).integers(0, 256, 768, dtype=np.uint8)
-        (tmp_path / "pixels").write_bytes(pixels.tobytes())
-        return tmp_path
-
-    broken = type("Broken", (Careless,), members)
-    return type("Contract", (BenchmarkContract,), {"benchmark": broken, "root": root})()
-
-
-@pytest.mark.parametrize("fault", BREAKS)
-def test_the_contract_notices(fault, tmp_path, tmp_path_factory):
-    (tmp_path / "without").mkdir()
-    (tmp_path / "with").mkdir()
-
-    def check(contract, folder):
-        test = BREAKS[fault]
-        given = {"tmp_path": folder, "tmp_path_factory": tmp_path_factory}
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_contract_notices(name, tmp_path_factory):
+    test = getattr(BenchmarkContract, f"test_{name}")
+    for members in ({}, *FAULTS[name]):
+        contract = type("Contract", (TestImageFolder,), {"_shared": None})()
+        type(contract).benchmark = type("Broken", (ImageFolder,), members)
+        folders = {"tmp_path": tmp_path_factory.mktemp("x"), "tmp_path_factory": tmp_path_factory}
         wanted = test.__code__.co_varnames[1 : test.__code__.co_argcount]
-        test(contract, **{name: given[name] for name in wanted})
-
-    check(contract_of(""), tmp_path / "without")
-    with pytest.raises((AssertionError, UserError)):
-        check(contract_of(fault), tmp_path / "with")
+        arguments = {argument: folders[argument] for argument in wanted}
+        if not members:
+            test(contract, **arguments)
+        else:
+            with pytest.raises((AssertionError, UserError)):
+                test(contract, **arguments)

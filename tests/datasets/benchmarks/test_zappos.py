@@ -3,25 +3,24 @@
 import csv
 import io
 import shutil
-import zipfile
 from functools import cache
-from itertools import combinations
-from pathlib import Path
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
 import pytest
 from PIL import Image
-from pools import encoded
+from pools import encoded, write_files, write_zip
 
 from fsl_sweep.datasets.benchmark import SPLITS
 from fsl_sweep.datasets.benchmarks.zappos import ZapposOod, published_sets, read_table
 from fsl_sweep.datasets.preparing.inventory import check
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.testing import BenchmarkContract
-from fsl_sweep.orchestrator.errors import BadData, MissingData
 
 SMALL = {"image_size": 8, "min_images": 2, "training_tasks": 30}
+FIRST_SET, SECOND_SET = published_sets()
+NAMES = [*FIRST_SET, *SECOND_SET]
 BINS = {
     "HeelHeight.Short.heel": "HeelHeight.1in...1.3.4in",
     "HeelHeight.High.heel": "HeelHeight.4in...4.3.4in",
@@ -29,6 +28,7 @@ BINS = {
 EMPTY_BINS = ("HeelHeight.Flat", "HeelHeight.Under.1in", "HeelHeight.5in...over")
 COUNT = 300
 DATA, IMAGES = "ut-zap50k-data", "ut-zap50k-images-square"
+TABLE = f"{DATA}/meta-data-bin.csv"
 FIRST = f"{IMAGES}/Shoes/Oxfords/Clarks/100000.0.jpg"
 
 
@@ -38,26 +38,23 @@ def column(name):
     return f"{kind}.{value.replace('.', ' ')}" if kind == "ToeStyle" else f"{kind}.{value}"
 
 
+@cache
 def made_rows():
-    """Shoes that carry many attributes of one of Table 3's sets and hardly any of the other."""
-    rng = np.random.default_rng(0)
-    first, second = published_sets()
-    names = [*first, *second]
-    rows = []
-    for number in range(COUNT):
-        likely = np.isin(names, first if number % 2 else second)
-        carried = rng.random(66) < np.where(likely, 0.4, 0.01)
-        rows.append((f"{100000 + number // 3}-{7 * number}", carried))
-    return names, rows
+    """By CID, shoes that carry many attributes of one set and hardly any of the other."""
+    rng, in_first = np.random.default_rng(0), np.isin(NAMES, FIRST_SET)
+    return {
+        f"{100000 + n // 3}-{7 * n}": rng.random(66) < np.where(in_first == bool(n % 2), 0.4, 0.01)
+        for n in range(COUNT)
+    }
 
 
-def table(changes=()) -> bytes:
-    names, rows = made_rows()
+def table(*changes) -> bytes:
     stream = io.StringIO()
     writer = csv.writer(stream)
-    writer.writerow(["CID", "Insole.Gel", *map(column, names), *EMPTY_BINS])
-    for cid, carried in rows:
-        writer.writerow([cid, 1, *carried.astype(int), 0, 0, 0])
+    writer.writerow(["CID", "Insole.Gel", *map(column, NAMES), *EMPTY_BINS])
+    writer.writerows(
+        [cid, 1, *carried.astype(int), 0, 0, 0] for cid, carried in made_rows().items()
+    )
     text = stream.getvalue()
     for old, new in changes:
         assert old in text
@@ -72,169 +69,137 @@ def shoe(number) -> bytes:
 
 @cache
 def made_files() -> dict[str, bytes]:
-    _, rows = made_rows()
-    files = {
-        "ut-zap50k-data/meta-data-bin.csv": table(),
-        "ut-zap50k-data/image-path.mat": b"MATLAB",
-    }
-    for number, (cid, _) in enumerate(rows):
-        brand = ("Clarks", "Neil M%2E", "Levi's®")[number % 3]
-        path = f"Shoes/Oxfords/{brand}/{cid.replace('-', '.')}.jpg"
-        files[f"ut-zap50k-images-square/{path}"] = shoe(number)
+    brands = ("Clarks", "Neil M%2E", "Levi's®")
+    files = {TABLE: table(), f"{DATA}/image-path.mat": b"MATLAB"}
+    for number, cid in enumerate(made_rows()):
+        name = f"{brands[number % 3]}/{cid.replace('-', '.')}.jpg"
+        files[f"{IMAGES}/Shoes/Oxfords/{name}"] = shoe(number)
     return files
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> Path:
-    return write(made_files(), tmp_path_factory.mktemp("zappos"))
-
-
-def write(files, root, zipped=False) -> Path:
-    for folder in {path.partition("/")[0] for path in files} if zipped else ():
-        with zipfile.ZipFile(root / f"{folder}.zip", "w") as archive:
-            for path, content in files.items():
-                if path.startswith(f"{folder}/"):
-                    archive.writestr(path, content)
-    for path, content in () if zipped else files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_bytes(content)
-    return root
-
-
-class Images:
+class TestZapposOod(BenchmarkContract):
     """Base, val and novel share attributes and combinations, but no image."""
+
+    benchmark = ZapposOod
+    options: ClassVar = {**SMALL, "partition": "spectral"}
+
+    def root(self, tmp_path):
+        return write_files(tmp_path, made_files())
 
     def kinds(self, distribution):
         return set(distribution.examples.tolist())
 
 
-class TestZapposOod(Images, BenchmarkContract):
-    benchmark = ZapposOod
-    options: ClassVar = {**SMALL, "partition": "spectral"}
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """The made corpus, and where it is prepared once for all tests."""
+    root, home = (tmp_path_factory.mktemp(name) for name in ("zappos", "home"))
+    return write_files(root, made_files()), home
 
-    def root(self, tmp_path):
-        return write(made_files(), tmp_path)
+
+@pytest.fixture
+def zappos(corpus):
+    return lambda name, **options: open_benchmark(name, {**SMALL, **options}, *corpus)
 
 
-def test_counts_and_unseen_pairs_are_reported(corpus, tmp_path):
-    open_benchmark("zappos-ood", SMALL, corpus, tmp_path)
-    checked = check("zappos-ood", SMALL, None, tmp_path)
+def test_counts_and_unseen_pairs_are_reported(zappos, corpus):
+    zappos("zappos-ood")
+    checked = check("zappos-ood", SMALL, *corpus)
     counts = {split: (c.classes, c.images, c.unit) for split, c in checked.benchmark.counts.items()}
     assert counts["val"] == (36, 60, "attributes")
     assert counts["novel"] == (30, 60, "attributes")
     assert counts["train"][1:] == (120, "attributes")
     assert checked.problems == ()
     assert "in no training task" in checked.remarks[0]
-    few = check("zappos-ood", {**SMALL, "min_images": 5}, None, tmp_path)
+    few = check("zappos-ood", {**SMALL, "min_images": 5}, *corpus)
     assert any("attributes; 36 are expected" in problem for problem in few.problems)
 
 
-@pytest.mark.parametrize("name", ["zappos-id", "zappos-ood"])
-def test_the_spectral_cut_finds_the_planted_sets_of_table_3(corpus, tmp_path, name):
-    published, spectral = (
-        open_benchmark(name, {**SMALL, "partition": partition}, corpus, tmp_path)
-        for partition in ("published", "spectral")
-    )
-    assert published.fingerprint == spectral.fingerprint
-
-
-def test_tasks_are_what_the_table_says(corpus, tmp_path):
-    benchmark = open_benchmark("zappos-id", SMALL, corpus, tmp_path)
-    pool = benchmark.novel.pool
-    names, rows = made_rows()
-    position = dict(rows)
-    for example, cid in enumerate(sorted(position)):
-        got = dict(zip(pool.attribute_names, pool.attributes[pool.labels[example]], strict=True))
-        assert got == dict(zip(names, position[cid].tolist(), strict=True))
+def test_tasks_are_what_the_table_says(zappos):
+    benchmark = zappos("zappos-id")
+    pool, rows = benchmark.novel.pool, made_rows()
+    columns = [NAMES.index(name) for name in pool.attribute_names]
+    carried = np.array([rows[cid] for cid in sorted(rows)])[:, columns]
+    np.testing.assert_array_equal(pool.attributes[pool.labels], carried)
+    assert sorted(columns) == [*range(66)]
     assert len(pool) == COUNT
-    trained = {tuple(pair) for pair in benchmark.train.pairs.tolist()}
-    assert len(trained) <= 30
+    assert len({tuple(pair) for pair in benchmark.train.pairs.tolist()}) <= 30
     # Images are those of their names: a blue of the first shoe is not that of another.
-    number = [cid for cid, _ in rows].index(sorted(position)[5])
-    square = np.asarray(Image.open(io.BytesIO(shoe(number))).convert("RGB"))
-    assert abs(pool.images[5, :, 1:7].mean() - square.mean()) < 6
+    square = Image.open(io.BytesIO(shoe([*rows].index(sorted(rows)[5])))).convert("RGB")
+    assert abs(pool.images[5, :, 1:7].mean() - np.asarray(square).mean()) < 6
     assert (pool.images[5, :, 0] > 200).mean() > 0.5  # white above a wide image
 
 
 @pytest.mark.parametrize(("name", "least"), [("zappos-id", 2), ("zappos-ood", 6)])
 def test_pairs_are_of_two_properties_and_have_enough_shoes_with_both_and_without(
-    corpus, tmp_path, name, least
+    zappos, name, least
 ):
     """Counted shoe by shoe in the table; of the real one 315 pairs in A and 153 in A'."""
-    options = {**SMALL, "images": "shared", "min_images": least}
-    benchmark = open_benchmark(name, options, corpus, tmp_path)
-    names, rows = made_rows()
-    worn = {name: {cid for cid, carried in rows if carried[n]} for n, name in enumerate(names)}
+    benchmark = zappos(name, images="shared", min_images=least)
+    worn = dict(zip(NAMES, np.array([*made_rows().values()]).T, strict=True))
 
-    def feasible(group):
+    def feasible(names):
         return {
-            frozenset(pair)
-            for pair in combinations(group, 2)
-            if pair[0].split(".")[0] != pair[1].split(".")[0]
-            and least <= len(worn[pair[0]] & worn[pair[1]]) <= COUNT - least
+            frozenset((a, b))
+            for a, b in product(names, names)
+            if a.split(".")[0] != b.split(".")[0]
+            and least <= np.sum(worn[a] & worn[b]) <= COUNT - least
         }
 
-    first, second = map(feasible, published_sets())
-    assert first
-    assert second
-    for split, expected in (("val", first), ("novel", first if name == "zappos-id" else second)):
-        pool, pairs = benchmark.novel.pool, benchmark.distribution(split).pairs
-        assert {frozenset(pool.attribute_names[a] for a in pair) for pair in pairs} == expected
-    trained = {tuple(pair) for pair in benchmark.train.pairs}
-    assert trained <= {tuple(pair) for pair in benchmark.val.pairs}
+    known = np.array(benchmark.novel.pool.attribute_names)
+    for split, names in (("val", FIRST_SET), ("novel", (FIRST_SET, SECOND_SET)[least == 6])):
+        pairs = benchmark.distribution(split).pairs
+        assert {frozenset(pair) for pair in known[pairs].tolist()} == feasible(names) != set()
+    assert {*map(tuple, benchmark.train.pairs)} <= {*map(tuple, benchmark.val.pairs)}
+    # The spectral cut finds the planted sets of Table 3.
+    cuts = [zappos(name, partition=partition) for partition in ("published", "spectral")]
+    assert cuts[0].fingerprint == cuts[1].fingerprint
 
 
-def test_all_tasks_draw_from_all_images_where_they_are_shared(corpus, tmp_path):
-    benchmark = open_benchmark("zappos-id", {**SMALL, "images": "shared"}, corpus, tmp_path)
+def test_all_tasks_draw_from_all_images_where_they_are_shared(zappos, snapshot):
+    benchmark, apart = zappos("zappos-id", images="shared"), zappos("zappos-id")
     for split in SPLITS:
         assert benchmark.distribution(split).examples.tolist() == list(range(COUNT))
     assert not benchmark.fresh_base
-    (caution,) = benchmark.cautions
-    assert "of unseen tasks, not of unseen images" in caution
-    apart = open_benchmark("zappos-id", SMALL, corpus, tmp_path)
+    assert benchmark.cautions == snapshot
     assert (apart.fresh_base, apart.cautions) == (True, ())
 
 
 def test_zips_extracted_folders_and_either_folder_are_one_data_set(corpus, tmp_path):
-    zipped = tmp_path / "zips"
+    root, zipped, beside = corpus[0], tmp_path / "zips", tmp_path / "plain"
     zipped.mkdir()
-    write(made_files(), zipped, zipped=True)
-    beside = tmp_path / "plain"
-    shutil.copytree(corpus / "ut-zap50k-images-square", beside / "ut-zap50k-images")
-    shutil.copytree(corpus / "ut-zap50k-data", beside / "ut-zap50k-images" / "ut-zap50k-data")
-    inside = corpus / "ut-zap50k-images-square", zipped / "ut-zap50k-data.zip"
-    prints = {
-        open_benchmark("zappos-id", SMALL, root, tmp_path / str(number)).fingerprint
-        for number, root in enumerate((corpus, zipped, beside, *inside))
-    }
-    assert len(prints) == 1
+    for part in (DATA, IMAGES):
+        files = {path: content for path, content in made_files().items() if path.startswith(part)}
+        write_zip(zipped / f"{part}.zip", files)
+    shutil.copytree(root / IMAGES, beside / "ut-zap50k-images")
+    shutil.copytree(root / DATA, beside / "ut-zap50k-images" / DATA)
+    forms = (root, root / IMAGES, zipped, zipped / f"{DATA}.zip", beside)
+    opened = [open_benchmark("zappos-id", SMALL, form, tmp_path) for form in forms]
+    assert len({benchmark.fingerprint for benchmark in opened}) == 1
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ([("CID,", "shoe,")], "first column must be 'CID'"),
-        ([("Closure.Toggle", "Closure.Togle")], "no column 'Closure.Toggle' for .*; did you mean"),
-        ([("HeelHeight.1in...1.3.4in", "Heel")], "for 'HeelHeight.Short.heel'; did"),
-        ([("HeelHeight.Flat", "Flat")], "no column 'HeelHeight.Flat' for 'HeelHeight.Short.heel'"),
-        ([("100001-21,1,", "100000-7,1,")], "lists the shoe 100000-7 twice"),
-        ([("100001-21,1,0", "100001-21,1,x")], "row of 100001-21 has a value other than 0 or 1"),
-        ([("100001-21,1,", "100001-21,")], "row 5: the table is cut off"),
-        *((text, r"meta-data-bin\.csv") for text in (b"", b"\xff\xfe\x00", b'CID,"a\n1,2')),
-    ],
-)
-def test_a_table_that_is_not_the_official_one_is_refused(changes, message):
-    content = changes if isinstance(changes, bytes) else table(changes)
-    with pytest.raises(BadData, match=message):
-        read_table(content, "meta-data-bin.csv")
+def test_a_table_that_is_not_the_official_one_is_refused(refused, snapshot):
+    tables = [
+        table(("CID,", "shoe,")),
+        table(("Closure.Toggle", "Closure.Togle")),
+        table(("HeelHeight.1in...1.3.4in", "Heel")),
+        table(("HeelHeight.Flat", "Flat")),
+        table(("100001-21,1,", "100000-7,1,")),
+        table(("100001-21,1,0", "100001-21,1,x")),
+        table(("100001-21,1,", "100001-21,")),
+        b"",
+        b"\xff\xfe\x00",
+        b'CID,"a\n1,2',
+    ]
+    assert [refused(read_table, content, "meta-data-bin.csv") for content in tables] == snapshot
 
 
 def test_heels_of_two_and_three_inches_are_neither_short_nor_high():
     """As the paper's authors have it."""
-    names = [name for group in published_sets() for name in group if name not in BINS]
     bins = ["Flat", "Under.1in", "1in...1.3.4in", "2in...2.3.4in"]
     bins += ["3in...3.3.4in", "4in...4.3.4in", "5in...over"]
-    rows = [["CID", *names, *(f"HeelHeight.{name}" for name in bins)]]
+    others = [name for name in NAMES if name not in BINS]
+    rows = [["CID", *others, *(f"HeelHeight.{name}" for name in bins)]]
     for number in range(7):
         rows.append([f"{number}-1", *["0"] * 64, *("01"[place == number] for place in range(7))])
     text = "\n".join(",".join(row) for row in rows)
@@ -248,19 +213,14 @@ def test_heels_of_two_and_three_inches_are_neither_short_nor_high():
     assert read_table(high.encode(), "meta-data-bin.csv")[2][3].sum() == 1
 
 
-@pytest.mark.parametrize(
-    ("gone", "added", "message"),
-    [
-        (f"{DATA}/meta-data-bin.csv", {}, "has no meta-data-bin.csv.* Get ut-zap50k"),
-        (IMAGES, {}, "has no images of UT Zappos50K .* Get ut-zap50k"),
-        (DATA, {}, "has no meta-data-bin.csv of UT Zappos50K .* Get ut-zap50k"),
-        (FIRST, {}, "no image of 1 of the 300 shoes"),
-        (FIRST, {FIRST: shoe(0)[:90]}, "cannot be decoded"),
-        ("-", {f"{IMAGES}/100000.0.jpg": shoe(0)}, "two images of the shoe 100000-0"),
-    ],
-)
-def test_files_that_are_missing_or_do_not_match_are_named(tmp_path, gone, added, message):
-    files = {path: content for path, content in made_files().items() if not path.startswith(gone)}
-    root = write({**files, **added}, tmp_path / "root")
-    with pytest.raises((BadData, MissingData), match=message):
-        open_benchmark("zappos-id", SMALL, root, tmp_path)
+def test_files_that_are_missing_or_do_not_match_are_named(refusals, snapshot):
+    data, images = ([path for path in made_files() if path.startswith(f)] for f in (DATA, IMAGES))
+    cases = {
+        "no table": {TABLE: None},
+        "no images": dict.fromkeys(images),
+        "no data": dict.fromkeys(data),
+        "no shoe": {FIRST: None},
+        "cut off": {FIRST: shoe(0)[:90]},
+        "twice": {f"{IMAGES}/100000.0.jpg": shoe(0)},
+    }
+    assert refusals("zappos-id", cases, made_files(), **SMALL) == snapshot

@@ -3,66 +3,38 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
+from pools import encoded, grey
 
 from fsl_sweep.datasets.files.decoding import decode, squared
 from fsl_sweep.orchestrator.errors import BadData
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        (b"", "it is empty"),
-        (b"not an image", "its format is unknown"),
-        (b"\x89PNG\r\n\x1a\nbroken", "its format is unknown"),
-    ],
-)
-def test_what_cannot_be_decoded_is_named_with_what_to_do(content, problem):
-    with pytest.raises(BadData) as caught:
-        decode(content, "cat/1.png", "rgb")
-    assert str(caught.value) == (
-        f"cat/1.png cannot be decoded as an image ({problem}). Download or copy it again, or "
-        "remove it from a data set of your own."
-    )
-
-
-def test_a_truncated_image_is_named(png):
-    noise = np.random.default_rng(0).integers(0, 256, (40, 40), dtype=np.uint8)
-    with pytest.raises(BadData, match=r"cat/1\.png cannot be decoded"):
-        decode(png(noise)[:600], "cat/1.png", "grey")
-
-
-def test_too_many_pixels_are_refused():
+def test_what_cannot_be_decoded_is_named_with_what_to_do(refused, snapshot):
     stream = io.BytesIO()
     Image.new("1", (8001, 8001)).save(stream, "PNG")
-    with pytest.raises(BadData, match="64 million"):
-        decode(stream.getvalue(), "bomb.png", "grey")
+    contents = (b"", b"not an image", b"\x89PNG\r\n\x1a\nbroken", stream.getvalue())
+    assert [refused(decode, content, "cat/1.png", "rgb") for content in contents] == snapshot
+    noise = np.random.default_rng(0).integers(0, 256, (40, 40), dtype=np.uint8)
+    with pytest.raises(BadData, match=r"cat/1\.png cannot be decoded"):
+        decode(encoded(noise)[:600], "cat/1.png", "grey")
 
 
-def test_colours_are_converted(png):
-    assert decode(png(7, mode="L"), "x", "rgb").getpixel((0, 0)) == (7, 7, 7)
-    assert decode(png(9), "x", "grey").getpixel((0, 0)) == 9
+def test_colours_are_converted_and_sixteen_bit_greys_scaled():
+    plain, wide = np.full((9, 9), 7, np.uint8), np.array([[0, 32768, 65535]], dtype=np.uint16)
+    assert decode(encoded(plain), "x", "rgb").getpixel((0, 0)) == (7, 7, 7)
+    assert decode(grey(9), "x", "grey").getpixel((0, 0)) == 9
+    assert np.asarray(decode(encoded(wide), "x", "grey")).tolist() == [[0, 127, 255]]
 
 
-def test_sixteen_bit_greys_are_scaled(png):
-    wide = np.array([[0, 32768, 65535]], dtype=np.uint16)
-    assert np.asarray(decode(png(wide), "x", "grey")).tolist() == [[0, 127, 255]]
-
-
-def test_photographs_are_turned_upright():
-    image = Image.new("L", (20, 10))
-    tags = Image.Exif()
+def test_photographs_are_turned_upright_and_their_centre_square_is_kept():
+    image, tags, stream = Image.new("L", (20, 10)), Image.Exif(), io.BytesIO()
     tags[0x0112] = 6  # turn by 90 degrees
-    stream = io.BytesIO()
     image.save(stream, "JPEG", exif=tags)
     assert decode(stream.getvalue(), "x", "grey").size == (10, 20)
-
-
-def test_the_centre_square_is_kept():
     pixels = np.zeros((10, 30, 3), np.uint8)
     pixels[:, 10:20] = 200  # the centre; a sixth of it would be black if the whole were squeezed
     out = squared(Image.fromarray(pixels), 5)
-    assert out.shape == (3, 5, 5)
-    assert out.dtype == np.uint8
+    assert (out.shape, out.dtype) == ((3, 5, 5), np.uint8)
     assert (out == 200).all()
     assert squared(Image.new("L", (8, 9)), 4).shape == (1, 4, 4)
 

@@ -9,6 +9,7 @@ import pytest
 
 from fsl_sweep.datasets.benchmarks.omniglot import Omniglot
 from fsl_sweep.datasets.catalogue import BENCHMARKS
+from fsl_sweep.datasets.files import download
 from fsl_sweep.datasets.files.download import RemoteFile, fetch
 from fsl_sweep.datasets.preparing import inventory
 from fsl_sweep.orchestrator.cli import invoke
@@ -17,27 +18,25 @@ from fsl_sweep.orchestrator.errors import BadData, MissingData, RunFolderError
 CONTENT = bytes(range(256)) * 3000
 SHA256 = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
 MD5 = f"md5:{hashlib.md5(CONTENT, usedforsecurity=False).hexdigest()}"
+PLACES = {"file": "file:///etc/passwd", "redirected": "/whole.zip"}
 
 
 class Server(http.server.BaseHTTPRequestHandler):
     """Answers as the last part of the address says."""
 
-    asked: list[str] = []  # noqa: RUF012
+    requests: list[str] = []  # noqa: RUF012
 
     def do_GET(self):
         kind = self.path.rpartition("/")[2].partition(".")[0]
-        self.asked.append(kind)
-        if kind in ("file", "redirected"):
-            place = "file:///etc/passwd" if kind == "file" else "/whole.zip"
-            self.send_response(302)
-            self.send_header("Location", place)
-            self.end_headers()
-            return
-        self.send_response(404 if kind == "gone" else 200)
-        if kind != "unmeasured":
+        self.requests.append(kind)
+        self.send_response(302 if kind in PLACES else 404 if kind == "gone" else 200)
+        if kind in PLACES:
+            self.send_header("Location", PLACES[kind])
+        elif kind != "unmeasured":
             self.send_header("Content-Length", str(len(CONTENT)))
         self.end_headers()
-        self.wfile.write(CONTENT[:-1000] if kind in ("truncated", "unmeasured") else CONTENT)
+        if kind not in PLACES:
+            self.wfile.write(CONTENT[:-1000] if kind in ("truncated", "unmeasured") else CONTENT)
 
     def log_message(self, *arguments):
         pass
@@ -57,9 +56,9 @@ def address():
 def get(address, tmp_path):
     """Fetches a file of the server, and notes the progress."""
 
-    def get(name, checksum=SHA256):
+    def get(name, checksum=SHA256, folder=tmp_path / "to"):
         file = RemoteFile(f"{address}/{name}", checksum)
-        return fetch(file, tmp_path / "to", lambda *done: setattr(get, "done", done))
+        return fetch(file, folder, lambda *done: setattr(get, "done", done))
 
     return get
 
@@ -67,13 +66,13 @@ def get(address, tmp_path):
 @pytest.mark.parametrize("checksum", [SHA256, MD5])
 @pytest.mark.parametrize("name", ["whole.zip", "redirected.zip"])
 def test_a_file_comes_whole_and_is_not_fetched_twice(get, tmp_path, name, checksum):
-    path, already = get(name, checksum)
-    assert (path, already) == (tmp_path / "to" / name, False)
+    path = tmp_path / "to" / name
+    assert get(name, checksum) == (path, False)
     assert path.read_bytes() == CONTENT
     assert get.done == (len(CONTENT), len(CONTENT))
-    before = len(Server.asked)
+    before = len(Server.requests)
     assert get(name, checksum) == (path, True)
-    assert len(Server.asked) == before
+    assert len(Server.requests) == before
     path.write_bytes(CONTENT[:-1])  # damaged since: fetched again
     assert get(name, checksum) == (path, False)
     assert path.read_bytes() == CONTENT
@@ -87,33 +86,21 @@ def test_a_file_comes_whole_and_is_not_fetched_twice(get, tmp_path, name, checks
         ("unmeasured.zip", SHA256, BadData, "is not the official file"),
         ("gone.zip", SHA256, MissingData, "cannot be downloaded .*404"),
         ("file.zip", SHA256, MissingData, r"cannot be downloaded .*file:///etc/passwd"),
+        ("larger.zip", SHA256, BadData, "larger than 1000 bytes"),
     ],
 )
-def test_what_is_not_the_file_leaves_nothing(get, tmp_path, name, checksum, error, message):
-    with pytest.raises(error, match=message):
-        get(name, checksum)
-    assert list((tmp_path / "to").iterdir()) == []
-
-
-def test_a_bad_transfer_does_not_replace_what_is_there(get, tmp_path):
-    (tmp_path / "to").mkdir()
-    (tmp_path / "to" / "truncated.zip").write_bytes(b"mine")
-    with pytest.raises(BadData):
-        get("truncated.zip")
-    assert [p.read_bytes() for p in (tmp_path / "to").iterdir()] == [b"mine"]
-
-
-def test_a_file_larger_than_allowed_is_refused(get, tmp_path, monkeypatch):
-    monkeypatch.setattr("fsl_sweep.datasets.files.download._MOST_BYTES", 1000)
-    monkeypatch.setattr("fsl_sweep.datasets.files.download._CHUNK_BYTES", 1000)
-    with pytest.raises(BadData, match="larger than 1000 bytes"):
-        get("whole.zip")
-    assert list((tmp_path / "to").iterdir()) == []
-
-
-def test_a_folder_that_cannot_be_written_is_named(address):
-    with pytest.raises(RunFolderError, match=r"/proc/to/whole\.zip cannot be written.*--to"):
-        fetch(RemoteFile(f"{address}/whole.zip", SHA256), Path("/proc/to"), lambda *_: None)
+def test_what_is_not_the_file_leaves_what_was_there(
+    get, tmp_path, name, checksum, error, message, monkeypatch
+):
+    if name == "larger.zip":
+        monkeypatch.setattr(download, "_MOST_BYTES", 1000)
+        monkeypatch.setattr(download, "_CHUNK_BYTES", 1000)
+    for before in ([], [b"mine"]):
+        for content in before:
+            (tmp_path / "to" / name).write_bytes(content)
+        with pytest.raises(error, match=message):
+            get(name, checksum)
+        assert [p.read_bytes() for p in (tmp_path / "to").iterdir()] == before
 
 
 @pytest.fixture
@@ -121,7 +108,7 @@ def command(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
 
     def command(*arguments):
-        code = invoke(["data", *map(str, arguments)])
+        code = invoke(["data", "download", *map(str, arguments)])
         return (code, *capsys.readouterr())
 
     return command
@@ -132,41 +119,34 @@ def test_the_command_fetches_into_one_folder_and_says_what_is_next(
 ):
     files = tuple(RemoteFile(f"{address}/whole.{kind}", SHA256) for kind in ("a", "b"))
     monkeypatch.setattr(Omniglot, "files", files)
-    code, out, _ = command("download", "omniglot")
+    code, out, _ = command("omniglot")
     folder = tmp_path / "home" / "downloads" / "omniglot"
     assert (code, sorted(p.name for p in folder.iterdir())) == (0, ["whole.a", "whole.b"])
     assert out.splitlines()[-1] == f"next: fsl-sweep data prepare omniglot --from {folder}"
-    assert command("download", "omniglot")[1].count("already there, checksum right") == 2
-    assert command("download", "omniglot", "--to", tmp_path / "x")[0] == 0
+    assert command("omniglot")[1].count("already there, checksum right") == 2
+    assert command("omniglot", "--to", tmp_path / "x")[0] == 0
     assert (tmp_path / "x" / "whole.a").read_bytes() == CONTENT
 
 
-def test_without_a_network_it_says_where_to_get_the_files(command, tmp_path, monkeypatch):
+def test_what_cannot_be_fetched_is_explained(command, get, tmp_path, monkeypatch, snapshot):
+    assert [command(name) for name in ("image-folder", "glyphs", "omnigloth")] == snapshot
+    assert inventory.download("glyphs")[1] == []
     with http.server.HTTPServer(("127.0.0.1", 0), Server) as server:
         closed = f"http://127.0.0.1:{server.server_port}/images_background.zip"
     monkeypatch.setattr(Omniglot, "files", (RemoteFile(closed, SHA256),))
-    code, out, err = command("download", "omniglot")
-    assert (code, out) == (2, "")
+    code, out, err = command("omniglot")
+    assert (code, out, err.count("\n")) == (2, "", 1)
     assert "Connection refused" in err
     assert "https://github.com/brendenlake/omniglot" in err
     assert f"data prepare omniglot --from {tmp_path / 'home' / 'downloads' / 'omniglot'}" in err
-    assert err.count("\n") == 1
-
-
-def test_what_is_not_for_downloading_is_explained(command):
-    code, _, err = command("download", "image-folder")
-    assert code == 2
-    assert "fsl-sweep cannot download 'image-folder'. Get a folder, or a zip" in err
-    said = "glyphs: embedded, there is nothing to download\n"
-    assert command("download", "glyphs") == (0, said, "")
-    assert inventory.download("glyphs")[1] == []
-    assert "did you mean 'omniglot'" in command("download", "omnigloth")[2]
+    with pytest.raises(RunFolderError, match=r"/proc/to/whole\.zip cannot be written.*--to"):
+        get("whole.zip", folder=Path("/proc/to"))
 
 
 def test_official_addresses_are_secure_and_have_checksums():
-    found = {name: BENCHMARKS.find(name).cls.files for name in BENCHMARKS.names()}
-    assert len(found["omniglot"]) == 2
-    for file in (file for files in found.values() for file in files):
+    files = {name: BENCHMARKS.find(name).cls.files for name in BENCHMARKS.names()}
+    assert len(files["omniglot"]) == 2
+    for file in (file for several in files.values() for file in several):
         assert file.url.startswith("https://")
         kind, _, digits = file.checksum.partition(":")
         assert len(digits) == {"md5": 32, "sha256": 64}[kind]

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 import fsl_sweep
 from fsl_sweep.datasets.files.local_path import check_local
@@ -16,26 +15,7 @@ benchmark: {name: omniglot}
 defaults: {backbone: {name: conv4}, optimizer: {lr: 0.1}}
 methods: {PN: {learner: {name: protonet}}}
 """
-
-
-@pytest.fixture
-def refused(tmp_path, monkeypatch, capsys):
-    """What a command says that is refused and leaves no folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
-    Path("s.yaml").write_text(TINY)
-    Path("q.yaml").write_text(TINY.replace("omniglot", "glyphs"))
-    before = sorted(tmp_path.rglob("*"))
-
-    def refused(*arguments: str) -> str:
-        assert invoke(list(arguments)) == 2
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert err.count("\n") == 1
-        assert sorted(tmp_path.rglob("*")) == before
-        return err
-
-    return refused
+ADDRESS = "s3://bucket/some/run"
 
 
 @pytest.mark.parametrize(
@@ -50,36 +30,34 @@ def refused(tmp_path, monkeypatch, capsys):
         "run q.yaml -o {}",
         "run q.yaml -o {} --dry-run",
         "run s.yaml --set benchmark.root={} --dry-run",
+        "run a.yaml",
         "trial q.yaml --index 0 -o {}",
         "data check omniglot --root {}",
         "data prepare omniglot --from {}",
         "data download omniglot --to {}",
+        "data list",
     ],
 )
-def test_an_address_is_refused(refused, command: str):
-    address = "s3://bucket/some/run"
-    said = refused(*command.format(*[address] * 2).split())
-    assert address in said
-    assert "is an address" in said
+def test_an_address_is_refused_and_no_folder_is_made(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    home = f"{ADDRESS}/home" if command == "data list" else str(tmp_path / "home")
+    monkeypatch.setenv("FSL_SWEEP_HOME", home)
+    Path("s.yaml").write_text(TINY)
+    Path("q.yaml").write_text(TINY.replace("omniglot", "glyphs"))
+    Path("a.yaml").write_text(TINY.replace("omniglot", f"omniglot, root: '{ADDRESS}'"))
+    before = sorted(tmp_path.rglob("*"))
+    assert invoke(command.format(ADDRESS, ADDRESS).split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert sorted(tmp_path.rglob("*")) == before
+    assert ADDRESS in err
+    assert "is an address" in err
+    assert ("a.yaml: benchmark.root: s3:" in err) == (command == "run a.yaml")
 
 
-def test_an_address_in_the_sweep_file_is_named_with_its_key(refused):
-    tree = yaml.safe_load(TINY)
-    tree["benchmark"]["root"] = "s3://b/data"
-    Path("s.yaml").write_text(yaml.safe_dump(tree))
-    assert "s.yaml: benchmark.root: s3://b/data is an address" in refused("run", "s.yaml")
-
-
-def test_a_home_of_data_sets_is_no_address(refused, monkeypatch):
-    monkeypatch.setenv("FSL_SWEEP_HOME", "s3://b/home")
-    assert "s3://b/home is an address" in refused("data", "list")
-
-
-def test_an_address_is_refused_in_a_notebook():
+def test_an_address_is_refused_in_a_notebook_and_paths_are_paths():
     with pytest.raises(RunFolderError, match=r"abfs\+x\.1-y://bucket/run is an address"):
         fsl_sweep.load_run("abfs+x.1-y://bucket/run")
-
-
-@pytest.mark.parametrize("path", ["run", "/a/s3:/b", "C:/runs/x", "a:b", "s3", "a b://c", ""])
-def test_paths_are_paths(path: str):
-    check_local(path)
+    for path in ("run", "/a/s3:/b", "C:/runs/x", "a:b", "s3", "a b://c", ""):
+        check_local(path)

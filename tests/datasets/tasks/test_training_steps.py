@@ -34,24 +34,21 @@ def numbers(episodes):
     return [tuple(sorted(support.ravel().tolist())) for support in episodes.support]
 
 
-CASES = [
-    (writer_tasks, EVERYTHING, 253, 5),
-    (writer_tasks, EVERYTHING, 7, 7),
-    (attribute_tasks, EpisodeShape(2, 2, 1), 1000, 4),
-    (attribute_tasks, EpisodeShape(2, 2, 1), 62, 4),
-    (attribute_tasks, EpisodeShape(2, 2, 1), 3, 8),
-]
+def steps_of(tasks, *arguments):
+    return [*map(numbers, training_steps(tasks, *arguments, np.random.default_rng(0)))]
 
 
-@pytest.mark.parametrize(("make", "shape", "count", "size"), CASES)
+@pytest.mark.parametrize(
+    ("make", "shape", "count", "size"),
+    [
+        *((writer_tasks, EVERYTHING, *case) for case in ((253, 5), (7, 7))),
+        *((attribute_tasks, EpisodeShape(2, 2, 1), *c) for c in ((1000, 4), (62, 4), (3, 8))),
+    ],
+)
 def test_so_many_steps_are_one_pass_and_the_next_is_another(make, shape, count, size):
-    tasks = make(count)
     steps = -(-count // size)
-    drawn = [
-        numbers(e) for e in training_steps(tasks, 2 * steps, size, shape, np.random.default_rng(0))
-    ]
-    sizes = [len(step) for step in drawn]
-    assert sizes == 2 * [*[size] * (steps - 1), count - size * (steps - 1)]
+    drawn = steps_of(make(count), 2 * steps, size, shape)
+    assert [*map(len, drawn)] == 2 * [*[size] * (steps - 1), count - size * (steps - 1)]
     first, second = ([*chain(*part)] for part in (drawn[:steps], drawn[steps:]))
     assert len(set(first)) == count
     assert sorted(first) == sorted(second)
@@ -60,11 +57,9 @@ def test_so_many_steps_are_one_pass_and_the_next_is_another(make, shape, count, 
 
 def test_class_tuples_are_drawn_without_end(pool):
     tasks = ClassTasks(pool, np.arange(6))
-    shape = EpisodeShape(2, 1, 1)
-    drawn = [*training_steps(tasks, 250, 3, shape, np.random.default_rng(0))]
-    assert [len(step) for step in drawn] == [3] * 250
+    assert [*map(len, steps_of(tasks, 250, 3, EpisodeShape(2, 1, 1)))] == [3] * 250
     with pytest.raises(BadData, match="takes all that a task has"):
-        next(training_steps(tasks, 1, 1, EVERYTHING, np.random.default_rng(0)))
+        steps_of(tasks, 1, 1, EVERYTHING)
 
 
 def test_a_number_of_queries_draws_supports_anew():

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from types import ModuleType
 
 import pytest
@@ -9,75 +10,45 @@ import torch
 from fsl_sweep.learners.backbones import torchvision_guard
 from fsl_sweep.learners.backbones.torchvision_guard import load_torchvision
 
-ASK = """
-import torch
-from fsl_sweep.learners.backbones.torchvision_guard import load_torchvision
-module = load_torchvision()
-declared = [name for name in ("nms", "qnms") if hasattr(torch.ops.torchvision, name)]
-print(module.__file__, declared)
-"""
-
-
-def importing(monkeypatch, failures):
-    """The guard beside a torchvision whose imports fail in turn; gives what was declared."""
-    declared = []
-
-    def importer(name):
-        if failures:
-            raise failures.pop(0)
-        return ModuleType(name)
-
-    monkeypatch.setattr(torchvision_guard, "import_module", importer)
-    monkeypatch.setattr(torch.library, "define", lambda name, _: declared.append(name))
-    return declared
-
-
-def missing(operator):
-    return RuntimeError(f"operator torchvision::{operator} does not exist")
-
-
-def test_the_installed_torchvision_loads():
-    functional = load_torchvision("torchvision.transforms.functional")
-    assert callable(functional.hflip)
-
-
-@pytest.mark.parametrize("operators", [[], ["nms", "qnms", "roi_fold"]])
-def test_each_missing_operator_is_declared_in_turn(monkeypatch, operators):
-    declared = importing(monkeypatch, [missing(name) for name in operators])
-    assert load_torchvision().__name__ == "torchvision"
-    assert declared == [f"torchvision::{name}" for name in operators]
-
 
 @pytest.mark.parametrize(
-    "failure",
+    ("failures", "last"),
     [
-        RuntimeError("CUDA driver is too old"),
-        RuntimeError("operator torchaudio::nms does not exist"),
-        ModuleNotFoundError("No module named 'torchvision'"),
+        ([], None),
+        (["torchvision::nms", "torchvision::qnms", "torchvision::roi_fold"], None),
+        (["torchvision::nms"], RuntimeError("CUDA driver is too old")),
+        ([], RuntimeError("operator torchaudio::nms does not exist")),
+        ([], ModuleNotFoundError("No module named 'torchvision'")),
     ],
 )
-def test_every_other_failure_is_left_as_it_is(monkeypatch, failure):
-    declared = importing(monkeypatch, [failure])
-    with pytest.raises(type(failure)) as caught:
-        load_torchvision()
-    assert caught.value is failure
-    assert declared == []
+def test_missing_operators_are_declared_in_turn_and_other_failures_left(
+    failures, last, monkeypatch
+):
+    remaining = [RuntimeError(f"operator {name} does not exist") for name in failures]
+    remaining, declared = iter([*remaining, *filter(None, [last])]), []
 
+    def imported(name):
+        for failure in remaining:
+            raise failure
+        return ModuleType(name)
 
-def run_beside(folder, source):
-    """Runs ASK in a process of its own that finds ``source`` as torchvision."""
-    package = folder / "torchvision"
-    package.mkdir()
-    (package / "__init__.py").write_text(source)
-    environment = os.environ | {"PYTHONPATH": str(folder)}
-    return subprocess.run(
-        [sys.executable, "-c", ASK], env=environment, capture_output=True, text=True, check=False
-    )
+    monkeypatch.setattr(torchvision_guard, "import_module", imported)
+    monkeypatch.setattr(torch.library, "define", lambda name, _: declared.append(name))
+    with pytest.raises(type(last)) if last else nullcontext() as caught:
+        assert load_torchvision().__name__ == "torchvision"
+    assert caught is None or caught.value is last
+    assert declared == failures
 
 
 @pytest.mark.slow
 def test_a_torchvision_that_lacks_an_operator_gets_that_one_only(tmp_path):
-    source = "import torch\ntorch.library.register_fake('torchvision::qnms')(lambda *a: None)\n"
-    done = run_beside(tmp_path, source)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split(maxsplit=1) == [f"{tmp_path}/torchvision/__init__.py", "['qnms']\n"]
+    package = tmp_path / "torchvision" / "__init__.py"
+    package.parent.mkdir()
+    lacking = "torch.library.register_fake('torchvision::qnms')(lambda *a: None)"
+    package.write_text(f"import torch\n{lacking}\n")
+    source = f"from {torchvision_guard.__name__} import *; print(load_torchvision().__file__)"
+    declared = "print([n for n in ('nms', 'qnms') if hasattr(torch.ops.torchvision, n)])"
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-c", f"{source}; {declared}"]
+    shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert shown.stdout == f"{package}\n['qnms']\n"

@@ -5,35 +5,23 @@ import pydantic
 import pytest
 import torch
 from scipy.special import softmax
+from small import build, features, labelled, normal, on_features, unit
 from torch import nn
+from torch.nn.functional import cross_entropy, normalize
 
-from fsl_sweep.learners.batches import LabelledBatch
-from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.heads.soft_prototype import soft_prototype_probabilities
 from fsl_sweep.learners.methods.pt_map import prepared
 
-CONV = {"name": "conv4", "width": 4}
 
-
-def draw(*shape, seed=0):
-    draws = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=draws, dtype=torch.float64)
-
-
-def frozen(name, d=6, seed=0, **options):
-    learner = {"name": name, **options}
-    return build_learner(learner, {"name": "identity"}, (d, 1, 1), 5, seed).double().eval()
-
-
-def unit(values):
-    return values / np.linalg.norm(values, axis=-1, keepdims=True)
-
-
-def test_transfer_trains_a_glorot_layer_with_adam():
-    learner = frozen("transfer")
-    support, query = draw(2, 3, 2, 6), draw(2, 4, 6, seed=1)
-    found = learner.head(support, query)
-    start = learner.initial_layer(3, like=torch.zeros(1, 1, 7, dtype=torch.float64))
+def test_transfer_trains_a_glorot_layer_of_its_seed_with_adam():
+    learner, like = on_features("transfer"), torch.zeros(1, 1, 2001, dtype=torch.float64)
+    wide, bound = learner.initial_layer(5, like), (6 / 2005) ** 0.5
+    assert 0.99 * bound < wide.abs().max() <= bound
+    assert abs(wide[:-1].std() / (bound / 3**0.5) - 1) < 0.05
+    assert (wide[-1] == 0).all()
+    assert not torch.equal(wide, on_features("transfer", seed=1).initial_layer(5, like))
+    support, query = features(3, 2)
+    logits, start = learner.head(support, query), learner.initial_layer(3, like[..., :7])
     for task in range(2):
         layer = nn.Linear(6, 3).double()
         with torch.no_grad():
@@ -42,71 +30,49 @@ def test_transfer_trains_a_glorot_layer_with_adam():
         optimizer = torch.optim.Adam(layer.parameters(), lr=1e-3, eps=1e-7)
         for _ in range(10):
             optimizer.zero_grad()
-            logits = layer(support[task].flatten(0, 1))
-            nn.functional.cross_entropy(logits, torch.tensor([0, 0, 1, 1, 2, 2])).backward()
+            answers = layer(support[task].flatten(0, 1))
+            cross_entropy(answers, torch.tensor([0, 0, 1, 1, 2, 2])).backward()
             optimizer.step()
-        torch.testing.assert_close(found[task], layer(query[task]).detach())
-
-
-def test_transfers_initial_weights_are_glorots_and_differ_from_seed_to_seed():
-    like = torch.zeros(1, 1, 2001)
-    layer = frozen("transfer").initial_layer(5, like)
-    bound = (6 / 2005) ** 0.5
-    assert 0.99 * bound < layer.abs().max() <= bound
-    assert abs(layer[:-1].std() / (bound / 3**0.5) - 1) < 0.05
-    assert (layer[-1] == 0).all()
-    assert not torch.equal(layer, frozen("transfer", seed=1).initial_layer(5, like))
+        torch.testing.assert_close(logits[task], layer(query[task]).detach())
 
 
 def test_soft_prototypes_follow_their_definition():
-    support, query = draw(1, 3, 2, 6), draw(1, 5, 6, seed=1)
-    found = soft_prototype_probabilities(support, query)[0].numpy()
-    S, Q = unit(support[0].numpy()), unit(query[0].numpy())
+    support, query = features(3, 2, tasks=1)
+    S, Q = unit(support[0]), unit(query[0])
     centres, chances = S.mean(axis=1), None
     for _ in range(11):
-        distances = np.square(Q[:, None] - unit(centres)).sum(axis=-1)
-        chances = softmax(-distances, axis=1)
+        chances = softmax(-np.square(Q[:, None] - unit(centres)).sum(axis=-1), axis=1)
         totals = S.sum(axis=1) + chances.T @ Q
         centres = totals / (2 + chances.sum(axis=0))[:, None]
-    np.testing.assert_allclose(found, chances, rtol=1e-9)
+    answers = soft_prototype_probabilities(support, query)[0]
+    np.testing.assert_allclose(answers.numpy(), chances, rtol=1e-9)
 
 
-def test_metadelta_averages_the_probabilities_of_its_encoders():
-    learner = build_learner({"name": "metadelta", "encoders": 3}, CONV, (1, 16, 16), 5, 0).eval()
-    images = torch.randn(12, 1, 16, 16, generator=torch.Generator().manual_seed(1))
-    features = learner.embed(images)
-    assert features.shape == (12, 12)
-    found = learner.head(features[:6].view(1, 3, 2, 12), features[6:][None])
-    parts = []
-    for backbone in learner.backbones:
-        part = nn.functional.normalize(backbone(images), dim=-1)
-        parts.append(soft_prototype_probabilities(part[:6].view(1, 3, 2, 4), part[6:][None]))
-    torch.testing.assert_close(found.exp(), sum(parts) / 3)
-    assert not torch.allclose(parts[0], parts[1])
-
-
-def test_metadelta_trains_each_encoder_as_if_alone():
-    learner = build_learner({"name": "metadelta", "encoders": 2}, CONV, (1, 16, 16), 5, 0)
-    images = torch.randn(10, 1, 16, 16, generator=torch.Generator().manual_seed(1))
-    labels = torch.arange(10) % 5
-    learner.training_loss(LabelledBatch(images, labels)).backward()
+def test_metadelta_trains_each_encoder_as_if_alone_and_averages_their_probabilities():
+    learner, batch = build("metadelta", encoders=3), labelled()
+    learner.training_loss(batch).backward()
     for backbone, classifier in zip(learner.backbones, learner.classifiers, strict=True):
         weight = backbone.blocks[0][0].weight
-        logits = 10 * classifier(nn.functional.normalize(backbone(images), dim=-1))
-        (alone,) = torch.autograd.grad(nn.functional.cross_entropy(logits, labels), weight)
-        torch.testing.assert_close(weight.grad, alone)
+        logits = 10 * classifier(normalize(backbone(batch.images), dim=-1))
+        (slope,) = torch.autograd.grad(cross_entropy(logits, batch.labels), weight)
+        torch.testing.assert_close(weight.grad, slope)
+    features, chances = learner.eval().embed(batch.images), []
+    assert features.shape == (12, 12)
+    for backbone in learner.backbones:
+        part = normalize(backbone(batch.images), dim=-1)
+        chances.append(soft_prototype_probabilities(part[:6].view(1, 3, 2, 4), part[6:][None]))
+    logits = learner.head(features[:6].view(1, 3, 2, 12), features[6:][None])
+    torch.testing.assert_close(logits.exp(), sum(chances) / 3)
+    assert not torch.allclose(*chances[:2])
 
 
-def test_metadeltas_encoders_may_be_of_different_kinds():
+def test_metadeltas_encoders_may_be_of_different_kinds_that_are_known():
     encoders = [{"name": "conv4", "width": 8}, {"name": "torchvision:squeezenet1_1"}]
-    learner = build_learner({"name": "metadelta", "encoders": encoders}, CONV, (3, 32, 32), 5, 0)
+    learner = build("metadelta", shape=(3, 32, 32), encoders=encoders)
     assert learner.widths == [16, 32, 512]
     assert len(learner.classifiers) == 3
-
-
-def test_an_unknown_encoder_is_a_mistake_in_the_options():
     with pytest.raises(pydantic.ValidationError, match="did you mean 'conv4'"):
-        frozen("metadelta", encoders=[{"name": "conv5"}])
+        build("metadelta", encoders=[{"name": "conv5"}])
 
 
 def reference_pt_map(support, query, lam, alpha=0.2, rounds=20):
@@ -118,8 +84,7 @@ def reference_pt_map(support, query, lam, alpha=0.2, rounds=20):
         return unit(values - values.mean(axis=0))
 
     def plan(centres):
-        cost = np.square(queries[:, None] - centres).sum(axis=-1)
-        shares = np.exp(-lam * cost)
+        shares = np.exp(-lam * np.square(queries[:, None] - centres).sum(axis=-1))
         for _ in range(1000):
             shares /= shares.sum(axis=1, keepdims=True)
             shares *= len(queries) / way / shares.sum(axis=0)
@@ -138,12 +103,12 @@ def reference_pt_map(support, query, lam, alpha=0.2, rounds=20):
 # With the default lambda, Sinkhorn's rule itself is still 1e-3 from the plan after 1,000 turns.
 @pytest.mark.parametrize(("lam", "tolerance"), [(2.0, 1e-8), (10.0, 2e-3)])
 def test_pt_map_follows_its_algorithm(lam, tolerance):
-    support, query = draw(1, 3, 2, 6).abs(), draw(1, 9, 6, seed=1).abs()
-    found = frozen("pt-map", lam=lam).head(support, query).exp().numpy()
+    support, query = normal(1, 3, 2, 6).abs(), normal(1, 9, 6, seed=1).abs()
+    plan = on_features("pt-map", lam=lam).head(support, query).exp().numpy()
     expected = reference_pt_map(support[0].numpy(), query[0].numpy(), lam)
-    np.testing.assert_allclose(found[0], expected, atol=tolerance)
+    np.testing.assert_allclose(plan[0], expected, atol=tolerance)
 
 
 def test_the_power_transform_keeps_the_sign_of_negative_features():
-    features = draw(1, 5, 6)
-    torch.testing.assert_close(prepared(-features, 0.5), -prepared(features, 0.5))
+    vectors = normal(1, 5, 6)
+    torch.testing.assert_close(prepared(-vectors, 0.5), -prepared(vectors, 0.5))

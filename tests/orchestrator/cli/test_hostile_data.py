@@ -8,24 +8,20 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import hostile
 import numpy as np
 import pytest
 from PIL import Image
 
-
-def tree() -> dict[str, bytes]:
-    """Five classes of three images."""
-    files = {}
-    for number in range(15):
-        stream = io.BytesIO()
-        Image.new("RGB", (8, 8), (number,) * 3).save(stream, "PNG")
-        files[f"c{number // 3}/{number % 3}.png"] = stream.getvalue()
-    return files
+PNG = io.BytesIO()
+Image.new("RGB", (8, 8)).save(PNG, "PNG")
+TREE = {f"c{number // 3}/{number % 3}.png": PNG.getvalue() for number in range(15)}
+"""Five classes of three images."""
 
 
 def folder(where: Path) -> Path:
     """The tree with an image that breaks off."""
-    for name, content in tree().items():
+    for name, content in TREE.items():
         (where / name).parent.mkdir(exist_ok=True)
         (where / name).write_bytes(content[:40] if name == "c3/1.png" else content)
     return where
@@ -34,20 +30,20 @@ def folder(where: Path) -> Path:
 def zipped(where: Path, file: str = "s.zip") -> Path:
     """The tree with a member that climbs out, and is read last."""
     with zipfile.ZipFile(where / file, "w") as archive:
-        for name, content in {**tree(), "../escaped.png": b"x"}.items():
+        for name, content in {**TREE, "../escaped.png": b"x"}.items():
             archive.writestr(name, content)
     return where / file
 
 
 def tarred(where: Path) -> Path:
     """The tree with a link."""
+    link = tarfile.TarInfo("c0/link.png")
+    link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
     with tarfile.open(where / "s.tar.gz", "w:gz") as archive:
-        for name, content in tree().items():
+        for name, content in TREE.items():
             info = tarfile.TarInfo(name)
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
-        link = tarfile.TarInfo("c0/link.png")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
         archive.addfile(link)
     return where / "s.tar.gz"
 
@@ -64,32 +60,26 @@ def pickled(where: Path) -> Path:
     return where / "f.npz"
 
 
-def everything(where: Path) -> dict[Path, bytes | None]:
-    return {p: p.read_bytes() if p.is_file() else None for p in sorted(where.rglob("*"))}
-
-
 @pytest.mark.parametrize(
-    ("name", "make", "message"),
+    ("name", "make"),
     [
-        ("image-folder", folder, "c3/1.png cannot be decoded"),
-        ("image-folder", zipped, "is not a plain relative path"),
-        ("image-folder", tarred, "link"),
-        ("omniglot", both_parts, "is not a plain relative path"),
-        ("features", pickled, "Object arrays cannot be loaded"),
+        *(("image-folder", make) for make in (folder, zipped, tarred)),
+        *(("omniglot", both_parts), ("features", pickled)),
     ],
 )
 def test_a_hostile_source_is_one_error_and_leaves_nothing(
-    name, make, message, tmp_path, monkeypatch, refused
+    name, make, tmp_path, monkeypatch, refused, snapshot
 ):
-    monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
-    (tmp_path / "work" / "source").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "work")
-    path = make(tmp_path / "work" / "source")
-    before = everything(tmp_path / "work")
+    home, work = tmp_path / "home", tmp_path / "work"
+    monkeypatch.setenv("FSL_SWEEP_HOME", str(home))
+    (work / "source").mkdir(parents=True)
+    monkeypatch.chdir(work)
+    path = make(work / "source")
+    before = hostile.state(work)
     said = refused("data", "prepare", name, "--from", path)
-    assert message in said
     assert str(path) in said
-    assert everything(tmp_path / "work") == before
+    assert said.replace(str(work), "WORK") == snapshot
+    assert hostile.state(work) == before
     assert {p.name for p in tmp_path.iterdir()} <= {"work", "home"}
-    left = [p for p in (tmp_path / "home").rglob("*") if p.is_file() or p.parent.name == "datasets"]
+    left = [p for p in home.rglob("*") if p.is_file() or p.parent.name == "datasets"]
     assert all(p.name.endswith(".lock") for p in left)

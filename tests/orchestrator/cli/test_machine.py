@@ -73,16 +73,15 @@ def small_disk(tmp_path):
     """A file system with little room, and a way to make it larger."""
     folder = tmp_path / "disk"
     folder.mkdir()
+
+    def mount(*options):
+        subprocess.run(["mount", *options, folder], check=True, capture_output=True)
+
     try:
-        subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", folder],
-            check=True,
-            capture_output=True,
-        )
+        mount("-t", "tmpfs", "-o", "size=300k", "tmpfs")
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("needs the right to mount")
-    enlarge = ["mount", "-o", "remount,size=20m", folder]
-    yield folder, lambda: subprocess.run(enlarge, check=True)
+    yield folder, lambda: mount("-o", "remount,size=20m")
     subprocess.run(["umount", folder], check=True)
 
 

@@ -4,15 +4,15 @@ import json
 import re
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import made
 import pytest
 import yaml
-from commands import WithoutRay, finished
+from commands import TINY, WithoutRay, finished
 from PIL import Image
 
 import fsl_sweep
-from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.report.formats.as_json import to_json
@@ -20,26 +20,25 @@ from fsl_sweep.orchestrator.run import load_run
 from fsl_sweep.orchestrator.selection.chosen import chosen_snapshots
 from fsl_sweep.orchestrator.sweep import execute
 
-SWEEP = yaml.safe_load("""
-name: tiny
-benchmark:
-  {name: glyphs, base_alphabets: 2, val_alphabets: 1, novel_alphabets: 1, classes_per_alphabet: 5,
-   examples: 12, image_size: 16}
-episode: {way: 3, shot: 1, query: 2}
-evaluation: {selection_tasks: 8, report_tasks: 5}
-defaults:
-  backbone: {name: conv4, width: 8}
-  optimizer: {name: sgd, lr: {grid: [0.1, 0.02]}}
-  epochs: 4
-  batches: 2
-  train: {way: 3, shot: 1, query: 2, tasks_per_batch: 1}
-methods:
-  PN: {learner: {name: protonet}}
-  MAML: {learner: {name: fomaml, way: 3, inner_steps: 1, inner_steps_test: 1},
-         optimizer: {lr: 0.1}, epochs: 1}
-selectors: {snapshot: [val, last], hyperparameter: [val]}
-resources: {cpu: 1, gpu: 0.0}
-""")
+TREE = yaml.safe_load(TINY)
+SWEEP = {
+    **{key: TREE[key] for key in ("name", "benchmark", "episode", "resources")},
+    "evaluation": {"selection_tasks": 8, "report_tasks": 5},
+    "defaults": {
+        **TREE["defaults"],
+        "optimizer": {"name": "sgd", "lr": {"grid": [0.1, 0.02]}},
+        **{"epochs": 4, "batches": 2},
+        "train": {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 1},
+    },
+    "methods": {
+        "PN": TREE["methods"]["PN"],
+        "MAML": {
+            "learner": {"name": "fomaml", "way": 3, "inner_steps": 1, "inner_steps_test": 1},
+            **{"optimizer": {"lr": 0.1}, "epochs": 1},
+        },
+    },
+    "selectors": {"snapshot": ["val", "last"], "hyperparameter": ["val"]},
+}
 TRIALS, EPOCHS, SNAPSHOTS = 3, 4, 2 * 4 + 1
 RUN = Path("run")
 
@@ -48,18 +47,9 @@ class StoppedAfterThree(WithoutRay):
     """Measures three snapshots, then Ctrl-C."""
 
     def run(self, job, listeners):
-        class Stops:
-            left = 3
-
-            def __getattr__(self, event):
-                return self.hear if event == "measured_again" else lambda *_: None
-
-            def hear(self, *_):
-                self.left -= 1
-                if not self.left:
-                    raise KeyboardInterrupt
-
-        super().run(job, [*listeners, Stops()])
+        stops = Mock()
+        stops.measured_again.side_effect = [None, None, KeyboardInterrupt]
+        super().run(job, [*listeners, stops])
 
 
 @pytest.fixture(scope="module")
@@ -92,31 +82,22 @@ def rerun(**changes):
     return fsl_sweep.run_sweep({**SWEEP, **changes}, RUN)
 
 
+def timeless(text):
+    text = re.sub(r", about [^)]* left", "", text)
+    return re.sub(r"(?<=about )[0-9.]+ s|(?<=snapshots in )[^;]*", "N s", text)
+
+
 def test_a_protocol_has_the_same_bytes_whoever_asks_for_it_and_however_often_it_is_stopped(
-    trained, run, monkeypatch, capsys
+    trained, run, monkeypatch, said, snapshot
 ):
     before, selected = weights(run), load_run(run).report().selected
     monkeypatch.setattr(execute, "RayProcess", StoppedAfterThree)
-    stopped = ["measure", "run", "--shot", "2", "--tasks", "12", "--no-progress"]
-    assert invoke(stopped) == 130
+    stopped = "measure run --shot 2 --tasks 12 --no-progress"
+    assert said(stopped).startswith(f"$ {stopped}: 130\n")
     assert not list(run.rglob(".unfinished*"))
     monkeypatch.setattr(execute, "RayProcess", WithoutRay)
-    capsys.readouterr()
-    assert invoke(["measure", "run", "2-shot-12-tasks", "--dry-run"]) == 0
-    shown = capsys.readouterr().out
-    assert "2-shot-12-tasks: 3-way 2-shot, 2 queries, 8 + 12 tasks; all snapshots\n" in shown
-    assert f"{SNAPSHOTS} snapshots of {TRIALS} trials: 3 measured already, 6 to measure\n" in shown
-    assert re.search(r"expected to measure: about [0-9.]+ s of trial time, from what", shown)
-    assert invoke(["measure", "run", "2-shot-12-tasks"]) == 0
-    out, err = capsys.readouterr()
-    assert re.fullmatch(
-        r"2-shot-12-tasks: measured 6 snapshots in [0-9.]+ s; to report: "
-        r"fsl-sweep report run --protocol 2-shot-12-tasks\n",
-        out,
-    )
-    assert err.startswith("6 snapshots to measure under 2-shot-12-tasks:\n")
-    assert invoke(stopped) == 0
-    assert "2-shot-12-tasks: nothing was left to measure" in capsys.readouterr().out
+    named = "measure run 2-shot-12-tasks"
+    assert timeless(said(f"{named} --dry-run", named, stopped)) == snapshot
     by_command = measured(run, "2-shot-12-tasks")
     assert len(by_command) == TRIALS + 6
     assert (weights(run), load_run(run).report().selected) == (before, selected)
@@ -126,47 +107,55 @@ def test_a_protocol_has_the_same_bytes_whoever_asks_for_it_and_however_often_it_
     assert measured(run, "other") == by_command
 
 
-def test_the_expected_time_knows_when_the_examples_are_used_up(run, capsys) -> None:
+def test_the_expected_time_knows_when_the_examples_are_used_up(run, said) -> None:
     """Images are embedded whatever the number of tasks, and no million of tasks is there."""
-    said = []
-    for tasks in ("5", "1000000"):
-        asked = ["--without-replacement", "--tasks", tasks, "--dry-run"]
-        assert invoke(["measure", "run", *asked]) == 0
-        said.append(re.search("expected to measure: .*", capsys.readouterr().out)[0])
-    assert said[0] == said[1]
+    counts = [f"measure run --without-replacement --tasks {n} --dry-run" for n in (5, 1000000)]
+    few, many = re.findall("expected to measure: .*", said(*counts))
+    assert few == many
 
 
-def test_a_dry_run_counts_what_will_be_measured_again(run, capsys) -> None:
-    dry = ["run", "run/sweep.yaml", "-o", "run", "--dry-run"]
-    for more, done in (([], SNAPSHOTS), (["--set", "record=predictions"], 0)):
-        assert invoke([*dry, *more]) == 0
-        out = capsys.readouterr().out
-        assert f": {done} of {SNAPSHOTS} measured\n" in out
-        assert ("expected to measure" in out) == (done == 0)
+def test_a_dry_run_counts_what_is_to_be_measured(run, said) -> None:
+    dry_run = "run run/sweep.yaml -o run --dry-run"
+    for more, done in (("", SNAPSHOTS), (" --set record=predictions", 0)):
+        text = said(dry_run + more)
+        assert f": {done} of {SNAPSHOTS} measured\n" in text
+        assert ("expected to measure" in text) == (done == 0)
+    # Of the snapshots that the file asks for.
+    said("measure run --shot 2 --no-progress")
+    few = {"2-shot": {"episode": {"shot": 2}, "snapshots": "chosen"}}
+    Path("few.yaml").write_text(yaml.safe_dump({**SWEEP, "measure": few}))
+    count = len(chosen(run))
+    assert f"{count} of {count} measured" in said("run few.yaml -o run --dry-run")
 
 
-OTHER = ["--benchmark", "glyphs", "--snapshots", "last"]
-OTHER += [f"--set={key}_alphabets=1" for key in ("base", "val", "novel")]
-OTHER += ["--set=image_size=20", "--set=classes_per_alphabet=4"]
+OTHER = (
+    "--benchmark glyphs --set=base_alphabets=1 --set=val_alphabets=1 --set=novel_alphabets=1 "
+    "--set=image_size=20 --set=classes_per_alphabet=4 --snapshots last"
+)
 NAMES = ",".join(f"alphabet-00/character-0{i}" for i in range(4))
-OPTIONS = [  # options, and the names of the protocols that they make
-    (["--query", "1", "--seed", "1"], "1-query-seed-1"),
-    (["--mixture", "0", "--mixture", "0.5"], "mixture(0), mixture(0.5)"),
-    (["--classes", "few.txt"], "few"),
-    (["mine", "--classes", NAMES], "mine"),
-    (["--without-replacement", "--tasks", "3", "--selection-tasks", "2"],
-     "3-tasks-2-selection-tasks-without-replacement"),
-    (["--preset", "oops", "--base-query", "2"], "oops-2-base-query"),
-    (OTHER, "glyphs"),
-]  # fmt: skip
+OPTIONS = f"""
+--query 1 --seed 1 | --mixture 0 --mixture 0.5 | --classes few.txt | mine --classes {NAMES}
+--without-replacement --tasks 3 --selection-tasks 2 | --preset oops --base-query 2 | {OTHER}
+"""
 
 
-def test_options_make_protocols_and_their_names(run, capsys):
+def listed(text):
+    return re.split(r"\s*[|\n]\s*", text.strip())
+
+
+def test_options_make_protocols_and_their_names(run, said, snapshot):
     Path("few.txt").write_text("".join(f"alphabet-01/character-0{i}\n" for i in range(3)))
-    for options, names in OPTIONS:
-        which = [] if options is OTHER else ["--snapshots", "chosen"]
-        assert invoke(["measure", "run", *options, *which, "--no-progress"]) == 0
-        assert capsys.readouterr().out.startswith(f"{names}: measured ")
+    commands = [f"measure run {options}" for options in listed(OPTIONS)]
+    commands = [
+        f"{c}{'' if 'last' in c else ' --snapshots chosen'} --no-progress" for c in commands
+    ]
+    # A name for several mixtures goes on with all of them; other snapshots are more to measure.
+    # Options of a protocol that is known by another name go on with that one.
+    commands += ["measure run mixture --snapshots all --no-progress"]
+    commands += [f"measure run --classes {NAMES} --no-progress"]
+    # Which snapshots are chosen is a matter of the last bits.
+    assert re.sub(r"\d+ (?=snapshots in)", "", timeless(said(*commands))) == snapshot
+    assert len(measured(run, "mixture(0.5)")) > TRIALS
     named = {one.name: one for one in Ledger(run).planned().protocols}
     assert named["few"].protocol.classes == tuple(Path("few.txt").read_text().split())
     assert len(named["mine"].protocol.classes) == 4
@@ -174,158 +163,101 @@ def test_options_make_protocols_and_their_names(run, capsys):
     oops = named["oops-2-base-query"].protocol
     assert (oops.episode.query, oops.tasks.base_query, oops.tasks.replacement) == (1, 2, False)
     assert (named["glyphs"].snapshots, named["few"].snapshots) == ("last", "chosen")
-    # A name for several mixtures goes on with all of them; other snapshots are more to measure.
-    assert invoke(["measure", "run", "mixture", "--snapshots", "all", "--no-progress"]) == 0
-    assert capsys.readouterr().out.startswith("mixture(0), mixture(0.5): measured ")
-    assert len(measured(run, "mixture(0.5)")) > TRIALS
-    # Options of a protocol that is known by another name go on with that one.
-    assert invoke(["measure", "run", "--classes", NAMES]) == 0
-    assert capsys.readouterr().out.startswith("mine: ")
 
 
-MISTAKES = [  # the command, and its message
-    (["nowhere", "--shot", "2"], "nowhere is not a run folder: it has no plan.json."),
-    (["run"], "say what to measure: the name of a protocol of this run (main, two), or options"),
-    (["run", "tow"], "unknown protocol 'tow'; did you mean 'two'?"),
-    (["run", "two", "--shot", "1", "--query", "1"],
-     "this run has another protocol 'two' (3-way 2-shot, 2 queries, 8 + 5 tasks). Give this one"),
-    (["run", "again", "--shot", "2"], "'again' is the same protocol as 'two' of this run: name"),
-    (["run", "a/b", "--shot", "1"], "NAME: may hold only letters, digits, '.', '_' and '-', not"),
-    (["run", "main", "--shot", "2"], "NAME: a further protocol cannot be called 'main'"),
-    (["run", "--shot", "0"], "--shot: input should be greater than or equal to 1, not 0"),
-    (["run", "--shot", "-1"], "--shot: input should be greater than or equal to 1, not -1"),
-    (["run", "--query", "few"], "--query: "),
-    (["run", "--base-query", "0"], "--base-query: input should be greater than or equal to 1"),
-    (["run", "--preset", "ops"], "--preset: input should be 'oops'"),
-    (["run", "--preset", "oops", "--shot", "3"], "--preset: 'oops' knows the queries for 1, 5, 10"),
-    (["run", "--mixture", "1.5"], "--mixture: input should be less than or equal to 1, not 1.5"),
-    (["run", "--mixture", "1", "--mixture", "1"], "--mixture: give each weight once"),
-    (["run", "--snapshots", "some"], "--snapshots: input should be 'all', 'chosen' or 'last'"),
-    (["run", "--classes", "none.txt"],
-     "--classes: none.txt cannot be read: No such file or directory; give a file of class"),
-    (["run", "--classes", "a,b,c"], "PN, protocol 'classes', novel tasks: There is no class 'a'; "),
-    (["run", "--way", "4"], "--way: MAML: fomaml is built for 3-way tasks, not for 4-way tasks"),
-    (["run", "--shot", "11"], "PN, protocol '11-shot', base tasks: 11-shot tasks with 2 queries"),
-    (["run", "--benchmark", "glyph"], "--benchmark: unknown benchmark 'glyph'; did you mean"),
-    (["run", "--benchmark", "omniglot"], "The files of benchmark 'omniglot' are not on this mach"),
-    (["run", "--benchmark", "glyphs", "--root", "."], "--root: 'glyphs' is generated and reads no"),
-    (["run", "--benchmark", "glyphs", "--set", "sede=1"], "--set: unknown key 'sede'; did you"),
-    (["run", "--set", "seed=1"], "--set: seed=1: it is an option of --benchmark; name that too"),
-    (["run", "--shot", "1", "--tasks", "6", "--root", "s3://b"], "--root: "),
-]  # fmt: skip
+MISTAKES = """
+nowhere --shot 2 | run | run tow | run two --shot 1 --query 1 | run again --shot 2
+run a/b --shot 1 | run main --shot 2 | run --shot 0 | run --shot -1 | run --query few
+run --base-query 0 | run --preset ops | run --preset oops --shot 3 | run --way 4 | run --shot 3
+run --mixture 1.5 | run --mixture 1 --mixture 1 | run --snapshots some | run --classes none.txt
+run --classes a,b,c | run --shot 4 | run --shot 11 | run --benchmark glyph | run --set seed=1
+run --benchmark omniglot | run --benchmark glyphs --root . | run --benchmark glyphs --set sede=1
+run --shot 1 --tasks 6 --root s3://b
+"""
 
 
-def test_mistakes_are_one_message_and_nothing_is_written(run, refused, monkeypatch, tmp_path):
-    monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
+def test_mistakes_are_one_message_and_nothing_is_written(run, refusals, monkeypatch, snapshot):
+    """Fewer queries are advised where they would do: of 3 shots, not of 4."""
+    monkeypatch.setenv("FSL_SWEEP_HOME", "/nowhere")
     rerun(measure={"two": {"episode": {"shot": 2}, "snapshots": "last"}})
-    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    for arguments, message in MISTAKES:
-        assert refused("measure", *arguments).startswith(message), arguments
-    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
-    # Fewer queries are advised where they would do.
-    for arguments, advised in ((["--shot", "3"], True), (["--shot", "4"], False)):
-        assert ("`--base-query`" in refused("measure", "run", *arguments)) == advised
+    text = refusals(*(f"measure {arguments}" for arguments in listed(MISTAKES)))
     plain = json.loads((run / "plan.json").read_text())
     plain["protocols"][0]["fingerprint"] = "e" * 16
     made.forge(run, "plan.json", plain)
-    said = refused("measure", "run", "--shot", "3")
-    assert "The data of protocol 'main' has the fingerprint" in said
+    other_data = refusals("measure run --shot 3")
+    assert f"{text}\n{re.sub('[0-9a-f]{64}', 'FINGERPRINT', other_data)}" == snapshot
 
 
-def test_what_cannot_be_measured_is_counted_with_its_reason(run, monkeypatch, capsys):
+def test_what_cannot_be_measured_is_counted_with_its_reason(run, monkeypatch, said, snapshot):
     class Fails(WithoutRay):
         def run(self, job, listeners):
             for listener in listeners:
-                listener.ended(job.trials[0], fsl_sweep_end("the disk was on fire"))
-
-    def fsl_sweep_end(reason):
-        return made.TrialEnd("failed", reason)
+                listener.ended(job.trials[0], made.TrialEnd("failed", "the disk was on fire"))
 
     monkeypatch.setattr(execute, "RayProcess", Fails)
-    assert invoke(["measure", "run", "--shot", "2", "--no-progress"]) == 1
-    err = capsys.readouterr().err
-    assert err == f"fsl-sweep: {SNAPSHOTS} snapshots could not be measured: the disk was on fire\n"
-    with pytest.raises(MachineFailure, match="9 snapshots could not be measured: the disk"):
+    assert said("measure run --shot 2 --no-progress") == snapshot
+    with pytest.raises(MachineFailure, match="9 snapshots could not be measured: the disk was on"):
         fsl_sweep.measure_run(run, "2-shot")
 
 
 def chosen(run):
-    found = load_run(run)
     selectors = Ledger(run).planned().selectors
     return {
         Path("trials", trial, "snapshots", f"{epoch:04d}.safetensors")
-        for trial, epoch in chosen_snapshots(found.histories, selectors)
+        for trial, epoch in chosen_snapshots(load_run(run).histories, selectors)
     }
 
 
-def test_prune_says_what_is_lost_and_leaves_what_was_asked_for(run, capsys, refused):
-    whole, report = weights(run), to_json(load_run(run).report())
-    size = sum(map(len, whole.values()))
-    assert invoke(["prune", "run", "--keep", "chosen", "--dry-run"]) == 0
-    first, second = capsys.readouterr().out.splitlines()
+def test_prune_says_what_is_lost_and_leaves_what_was_asked_for(run, said, refused):
+    before, report = weights(run), to_json(load_run(run).report())
     stay = len(chosen(run))
-    found = re.fullmatch(
+    head, first, second = said("prune run --keep chosen --dry-run").splitlines()
+    assert head.endswith(": 0")
+    match = re.fullmatch(
         rf"{SNAPSHOTS - stay} of {SNAPSHOTS} snapshots would be deleted, which frees (\d+) kB; "
         rf"{stay} stay \((\d+) kB\), and so does all that was measured.",
         first,
     )
-    assert sum(map(int, found.groups())) == pytest.approx(size / 1000, abs=1)
     assert "A protocol with `snapshots: all` or `last`" in second
-    assert weights(run) == whole
-    assert invoke(["prune", "run", "--keep", "chosen"]) == 0
-    assert weights(run) == {path: whole[path] for path in chosen(run)}
-    assert invoke(["verify", "run"]) == 0
+    size = sum(map(len, before.values()))
+    assert sum(map(int, match.groups())) == pytest.approx(size / 1000, abs=1)
+    assert weights(run) == before
+    text = said("prune run --keep chosen", "verify run")
+    assert text.count(": 0\n") == 2
+    assert weights(run) == {path: before[path] for path in chosen(run)}
     assert to_json(load_run(run).report()) == report
-    capsys.readouterr()
     gone = f"{SNAPSHOTS - stay} of {SNAPSHOTS} snapshots are not there, because they were pruned"
     assert gone in refused("measure", "run", "--shot", "2")
-    assert invoke(["measure", "run", "--shot", "2", "--snapshots", "chosen"]) == 0
+    assert ": 0\n" in said("measure run --shot 2 --snapshots chosen")
     report = to_json(load_run(run).report())  # with a line for that protocol
-    assert invoke(["prune", "run", "--keep", "none"]) == 0
+    assert ": 0\n" in said("prune run --keep none")
     assert weights(run) == {}
     rerun()  # nothing is trained again
     assert (weights(run), to_json(load_run(run).report())) == ({}, report)
 
 
 def test_prune_waits_for_the_run_and_its_protocols(run, monkeypatch, refused):
-    whole, prune = weights(run), ["prune", "run", "--keep", "none"]
-
+    before, prune = weights(run), ["prune", "run", "--keep", "none"]
     monkeypatch.setattr(execute, "RayProcess", StoppedAfterThree)
     with pytest.raises(KeyboardInterrupt):
         rerun(measure={"two": {"episode": {"shot": 2}, "snapshots": "all"}})
     asks = "6 snapshots must still be measured under two, as the sweep file asks"
     assert asks in refused(*prune)
-    for place in run.glob("trials/*/end.json"):
-        place.unlink()
-        break
+    next(run.glob("trials/*/end.json")).unlink()
     assert "1 trial of 3 must still be trained" in refused(*prune)
-    assert weights(run).items() >= whole.items()
+    assert weights(run).items() >= before.items()
 
 
-def test_a_failed_trial_keeps_the_weights_of_its_method_and_seed(run):
+def test_a_failed_trial_keeps_the_weights_of_its_method_and_seed(run, said):
     """The method may become whole again, without that configuration."""
     plan = Ledger(run).planned()
-    (failed,) = [t.id for t in plan.trials if t.method == "PN"][:1]
-    place = f"trials/{failed}/end.json"
+    place = f"trials/{min(plan.ids_of(['PN']))}/end.json"
     end = json.loads((run / place).read_text())
     made.forge(run, place, {**end, "status": "failed", "reason": "NaN"})
-    assert invoke(["prune", "run", "--keep", "chosen"]) == 0
+    assert ": 0\n" in said("prune run --keep chosen")
     left = [path.parts[1] for path in weights(run)]
-    assert {t.method: left.count(t.id) for t in plan.trials if t.method == "PN"} == {"PN": EPOCHS}
-    assert sum(t in left for t in plan.ids_of(["MAML"])) == len(plan.ids_of(["MAML"]))
-
-
-class Counts:
-    """A listener that notes how many snapshots there are after each event."""
-
-    def __init__(self, folder):
-        self.folder, self.most = folder, 0
-
-    def __getattr__(self, event):
-        return self.note
-
-    def note(self, *_):
-        self.most = max(self.most, len(weights(self.folder)))
+    assert [left.count(trial) for trial in plan.ids_of(["PN"])] == [EPOCHS, EPOCHS]
+    assert set(plan.ids_of(["MAML"])) <= set(left)
 
 
 @pytest.mark.parametrize(
@@ -338,59 +270,45 @@ class Counts:
 )
 def test_keeping_the_chosen_ones_bounds_the_peak(trained, tmp_path, monkeypatch, measure, most):
     monkeypatch.setattr(execute, "RayProcess", WithoutRay)
-    folder, counts = tmp_path / "run", Counts(tmp_path / "run")
+    folder, counts = tmp_path / "run", [0]
+    events = ("started", "measured", "measured_again", "ended")
+    note = lambda *_: counts.append(len(weights(folder)))  # noqa: E731
+    listener = Mock(**{f"{event}.side_effect": note for event in events})
+    sweep = {**SWEEP, "keep": "chosen", "measure": measure}
     with pytest.warns(UserWarning, match="keep: chosen. Only the snapshots that the file's"):
-        fsl_sweep.run_sweep(
-            {**SWEEP, "keep": "chosen", "measure": measure}, folder, listeners=[counts]
-        )
-    assert counts.most <= most
-    assert (counts.most == SNAPSHOTS) == ("every" in measure)
-    whole = weights(trained)
-    assert weights(folder) == {path: whole[path] for path in chosen(folder)}
+        fsl_sweep.run_sweep(sweep, folder, listeners=[listener])
+    assert max(counts) <= most
+    assert (max(counts) == SNAPSHOTS) == ("every" in measure)
+    before = weights(trained)
+    assert weights(folder) == {path: before[path] for path in chosen(folder)}
     assert load_run(folder).report().selected == load_run(trained).report().selected
 
 
-def test_another_domain_may_move_but_not_change(run, tmp_path, monkeypatch, capsys):
+def test_another_domain_may_move_but_not_change(run, tmp_path, monkeypatch, said, snapshot):
     monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
-    for folder, shade in (("grey", 100), ("dark", 20)):
+    for folder, name, shade in (("grey", "class", 100), ("dark", "kind", 20)):
         for number in range(12):
-            place = Path(folder, f"class{number}" if folder == "grey" else f"kind{number}")
+            place = Path(folder, f"{name}{number}")
             place.mkdir(parents=True)
             for image in range(4):
                 Image.new("RGB", (16, 16), (shade, number * 20, image)).save(place / f"{image}.png")
-    other = ["--benchmark", "image-folder", "--set=image_size=16", "--set=novel=0.3"]
-    lists = {"base": ["class0", "class1"], "val": ["class2", "class3"]}
-    lists["novel"] = [f"class{number}" for number in range(4, 12)]
-    Path("lists.json").write_text(json.dumps(lists))
-    listed = ["--benchmark=image-folder", "--set=image_size=16", "--set=split_file=lists.json"]
-    other += ["--set=base=0.5", "--set=val=0.2", "--snapshots=last", "--no-progress"]
-
-    def answer(*arguments):
-        code = invoke(["measure", "run", *arguments])
-        return code, "".join(capsys.readouterr())
-
-    assert "image-folder: measured 3 snapshots" in answer(*other, "--root=grey")[1]
-    assert "image-folder: nothing was left" in answer(*other)[1]
-    assert "listed: measured 3" in answer("listed", *listed, "--root=grey", "--snapshots=last")[1]
+    names = [f"class{number}" for number in range(12)]
+    Path("lists.json").write_text(
+        json.dumps({"base": names[:2], "val": names[2:4], "novel": names[4:]})
+    )
+    folders = "--benchmark image-folder --set=image_size=16 --snapshots=last --no-progress"
+    split = f"measure run {folders} --set=novel=0.3 --set=base=0.5 --set=val=0.2"
+    text = said(
+        f"{split} --root=grey",
+        split,
+        f"measure run listed {folders} --set=split_file=lists.json --root=grey",
+    )
     options = Ledger(run).planned().protocol("listed").protocol.benchmark.options
     assert options["split_file"] == str(tmp_path / "lists.json")  # workers have other folders
     Path("grey").rename("moved")
-    code, told = answer("image-folder")
-    assert (code, "There is nothing at" in told) == (2, True)
-    assert "image-folder: nothing was left" in answer(*other, "--root=moved")[1]
-    assert answer("image-folder")[0] == 0
-    code, told = answer(*other, "--root=dark")
-    assert (code, "The data of protocol 'image-folder' has the fingerprint" in told) == (2, True)
-    assert "dark: measured 3 snapshots" in answer("dark", *other, "--root=dark")[1]
+    again = "measure run image-folder"
+    text += said(again, f"{split} --root=moved", again, f"{split} --root=dark")
+    text += said(split.replace("run", "run dark") + " --root=dark", again)
     assert Ledger(run).planned().places["image-folder"] == str(tmp_path / "moved")
-    assert answer("image-folder")[0] == 0
-
-
-def test_a_dry_run_counts_only_the_snapshots_that_the_file_asks_for(run, tmp_path, capsys):
-    assert invoke(["measure", "run", "--shot", "2"]) == 0
-    few = {"2-shot": {"episode": {"shot": 2}, "snapshots": "chosen"}}
-    (tmp_path / "few.yaml").write_text(yaml.safe_dump({**SWEEP, "measure": few}))
-    capsys.readouterr()
-    assert invoke(["run", "few.yaml", "-o", "run", "--dry-run"]) == 0
-    count = len(chosen(run))
-    assert f"{count} of {count} measured" in capsys.readouterr().out
+    text = re.sub(r"\b[0-9a-f]{64}\b", "FINGERPRINT", timeless(text))
+    assert text.replace(str(tmp_path), "HERE") == snapshot

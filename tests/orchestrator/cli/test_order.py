@@ -14,14 +14,16 @@ import fsl_sweep
 from fsl_sweep.orchestrator import report
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.ledger.storage import Folder
 from fsl_sweep.orchestrator.planning.prepare import Prepared
 from fsl_sweep.orchestrator.report.formats.as_json import to_json, to_plain
 from fsl_sweep.orchestrator.run import load_run
 from fsl_sweep.orchestrator.sweep import execute
+from fsl_sweep.orchestrator.text.printed import on_disk
 
-BOTH = TINY.replace("{grid: [1, 2]}", "1").replace("seeds: [0, 1]", "seeds: [0]")
-PN_ONLY = "  RR: {learner: {name: ridge}}\n"
-ONE = BOTH.replace(PN_ONLY, "")
+PN_ONLY = TINY.replace("  RR: {learner: {name: ridge}}\n", "")
+ONE = PN_ONLY.replace("{grid: [1, 2]}", "1").replace("seeds: [0, 1]", "seeds: [0]")
 RUN = Path("runs/tiny")
 
 
@@ -53,27 +55,67 @@ def steps(monkeypatch, tmp_path):
     monkeypatch.setattr(Prepared, "opened", noted("data", Prepared.opened))
     monkeypatch.setattr(report, "build", noted("report", report.build))
     monkeypatch.chdir(tmp_path)
-    Path("s.yaml").write_text(ONE)
     return steps
+
+
+@pytest.fixture
+def run(steps, capsys):
+    """Run a sweep file, or the one before; give the exit code, what is shown, and the steps."""
+
+    def run(text=None, *options):
+        if text is not None:
+            Path("s.yaml").write_text(text)
+        steps.clear()
+        code = invoke(["run", "s.yaml", *options])
+        return code, *capsys.readouterr(), steps
+
+    return run
 
 
 def plain():
     return to_plain(load_run(RUN).report())
 
 
-def test_ray_starts_while_the_data_is_opened_and_the_report_is_built_once(steps, capsys):
-    assert invoke(["run", "s.yaml"]) == 0
-    assert steps == ["Ray starts", "data", "trials", "Ray ends", "report"]
-    first = capsys.readouterr().out
-    steps.clear()
-    assert invoke(["run", "s.yaml"]) == 0
-    assert steps == ["data", "report"]
-    assert capsys.readouterr().out == first
+def test_ray_starts_while_the_data_is_opened_and_the_report_is_built_once(run, monkeypatch):
+    code, first, told, steps = run(ONE)
+    assert (code, steps) == (0, ["Ray starts", "data", "trials", "Ray ends", "report"])
+    # After the first epoch, and not again.
+    size = next(RUN.glob("trials/*/snapshots/0001.*")).stat().st_size
+    said = f"A snapshot of PN takes {on_disk(size)} on the disk, and all 3 of this run about "
+    assert told.splitlines()[2].startswith(f"{said}{on_disk(3 * size)}.")
+    assert told.count("on the disk") == 1
+    plans, read = [], Folder.read
+
+    def noted(folder, name):
+        plans.extend([name] if name == "plan.json" else [])
+        return read(folder, name)
+
+    monkeypatch.setattr(Folder, "read", noted)
+    code, again, told, steps = run()
+    assert (code, steps, again, told) == (0, ["data", "report"], first, "")
+    # Before the lock is held, for what it was planned from, under the lock, and by the report.
+    assert len(plans) == 4
 
 
-def test_ray_does_not_outlive_a_mistake_that_is_found_later(steps):
-    assert invoke(["run", "s.yaml", "--set", "episode.way=5000"]) == 2
-    assert steps == ["Ray starts", "data", "Ray ends"]
+def test_a_larger_network_is_said_again_and_what_is_not_kept(run):
+    larger = "  RR: {learner: {name: ridge}, backbone: {width: 16}}\n"
+    _, _, told, _ = run(f"{ONE}keep: last\n".replace("seeds", f"{larger}seeds"))
+    small, large = (line for line in told.splitlines() if "on the disk" in line)
+    sizes = dict.fromkeys(("PN", "RR"), 0)
+    for trial in Ledger(RUN).planned().trials:
+        (path,) = RUN.glob(f"trials/{trial.id}/snapshots/0003.*")
+        sizes[trial.method] = path.stat().st_size
+    takes = "A snapshot of {} takes {} on the disk, and all 6 of this run about {}, of which "
+    assert small.startswith(takes.format("PN", on_disk(sizes["PN"]), on_disk(6 * sizes["PN"])))
+    total = on_disk(3 * sum(sizes.values()))
+    assert large == takes.format("RR", on_disk(sizes["RR"]), total) + "`keep: last` leaves fewer."
+    _, out, _, _ = run(None, "--dry-run")
+    assert "weights: how much they take is said after the first epoch (keep: last)\n" in out
+
+
+def test_ray_does_not_outlive_a_mistake_that_is_found_later(run):
+    code, *_, steps = run(ONE, "--set", "episode.way=5000")
+    assert (code, steps) == (2, ["Ray starts", "data", "Ray ends"])
 
 
 class Heard:
@@ -90,17 +132,16 @@ class Heard:
         self.epochs.append(end.status)
 
 
-def test_a_sweep_runs_from_python_as_it_does_from_the_command_line(steps, tmp_path, capsys):
-    assert invoke(["run", "s.yaml"]) == 0
+def test_a_sweep_runs_from_python_as_it_does_from_the_command_line(run, steps, tmp_path, capsys):
+    assert run(ONE)[0] == 0
     by_command = to_json(fsl_sweep.load_run(RUN).report())
-    capsys.readouterr()
     steps.clear()
     heard, content = Heard(), yaml.safe_load(ONE)
-    run = fsl_sweep.run_sweep(content, tmp_path / "run", listeners=[heard])
+    there = fsl_sweep.run_sweep(content, tmp_path / "run", listeners=[heard])
     assert steps == ["Ray starts", "data", "trials", "Ray ends"]
     assert heard.epochs == [0, 1, 2, 3, "done"]
-    assert to_json(run.report()) == by_command
-    assert run.path == tmp_path / "run"
+    assert to_json(there.report()) == by_command
+    assert there.path == tmp_path / "run"
     # Nothing is left to run; then a changed sweep leaves a trial out, and says so.
     steps.clear()
     fsl_sweep.run_sweep(tmp_path / "s.yaml", tmp_path / "run")
@@ -119,46 +160,41 @@ def ends():
     return {p.parent.name: p.stat().st_mtime_ns for p in RUN.glob("trials/*/end.json")}
 
 
-def test_a_changed_file_runs_only_the_new_trials(steps, capsys):
+def test_a_changed_file_runs_only_the_new_trials(run):
     text = TINY.replace("seeds: [0, 1]", "seeds: [0]")
-    Path("s.yaml").write_text(text)
-    assert invoke(["run", "s.yaml"]) == 0
-    told = capsys.readouterr().err.splitlines()
-    assert (plain()["run"]["complete"], plain()["run"]["planned"]) == (True, 4)
+    code, _, told, _ = run(text)
+    assert (code, plain()["run"]["complete"], plain()["run"]["planned"]) == (0, True, 4)
     assert len(plain()["selections"]) == 2 * 5 * 3
     written = ends()
     assert len(written) == 4
     # One line an epoch, and one for each end.
-    assert sum("  3/3  loss " in line for line in told) == 4
-    assert sum(" done  (" in line for line in told) == 4
-
-    Path("s.yaml").write_text(text.replace("grid: [1, 2]", "grid: [2, 3]"))
-    assert invoke(["run", "s.yaml"]) == 0
-    told = capsys.readouterr().err
+    assert (told.count("  3/3  loss "), told.count(" done  (")) == (4, 4)
+    code, _, told, _ = run(text.replace("grid: [1, 2]", "grid: [2, 3]"))
+    assert code == 0
     assert "2 trials are no longer planned and left out of the report" in told
     again = ends()
     assert {t: again[t] for t in written} == written
     assert len(again) == 4 + 2
     assert plain()["run"]["planned"] == 4
-    assert invoke(["run", "s.yaml", "--dry-run"]) == 0
-    dry = capsys.readouterr().out
+    code, dry, *_ = run(None, "--dry-run", "--only", "PN")
+    assert (code, dry.count("no longer planned")) == (0, 2)
     assert "done already: 4; to run: 0" in dry
-    assert dry.count("no longer planned") == 2
+    _, dry, *_ = run(text, "--dry-run", "--only", "PN", "--set", "seeds=[1]")
+    assert "done already: 0; to run: 2; not in --only: 2" in dry
 
 
-def test_class_folds_are_trials_like_others_and_a_lost_one_is_named(steps, capsys):
-    text = TINY.replace(PN_ONLY, "").replace("[0, 1]\nres", "[0]\nres")
-    text = text.replace("epochs: 3", "epochs: 2")
-    Path("s.yaml").write_text(text + "cross_validation: {folds: 2, over: base+val}\n")
-    assert invoke(["run", "s.yaml"]) == 0
-    assert "seed=0 fold=1  2/2  loss " in capsys.readouterr().err
+def test_class_folds_are_trials_like_others_and_a_lost_one_is_named(run):
+    text = PN_ONLY.replace("[0, 1]\nres", "[0]\nres").replace("epochs: 3", "epochs: 2")
+    code, _, told, _ = run(text + "cross_validation: {folds: 2, over: base+val}\n")
+    assert code == 0
+    assert "seed=0 fold=1  2/2  loss " in told
     whole = plain()
     assert (whole["run"]["planned"], whole["run"]["complete"]) == (2 * (1 + 2), True)
     assert len(whole["selections"]) == 6 * 4
     assert len(list(RUN.glob("tasks/*/*"))) == 6 * 3
     trials = json.loads((RUN / "plan.json").read_text())["trials"]
     full = {trial["id"] for trial in trials[::3]}
-    assert {one["trial"] for one in whole["selections"]} <= full
+    assert {selection["trial"] for selection in whole["selections"]} <= full
 
     assert trials[2]["spec"]["fold"]["index"] == 1
     shutil.rmtree(RUN / "trials" / trials[2]["id"])
@@ -167,7 +203,7 @@ def test_class_folds_are_trials_like_others_and_a_lost_one_is_named(steps, capsy
     assert [(g["fold"], g["trial"], g["reason"]) for g in torn["run"]["left_out"]] == [
         (1, trials[2]["id"], "fold 1: not run")
     ]
-    assert torn["summary"] == [one for one in whole["summary"] if not reads_folds(one)]
+    assert torn["summary"] == [cell for cell in whole["summary"] if not reads_folds(cell)]
     assert len(torn["summary"]) == 5 * 3
 
     assert invoke(["trial", "s.yaml", "--index", "2", "-o", str(RUN)]) == 0
@@ -178,20 +214,18 @@ def reads_folds(cell):
     return cell["snapshot_selector"] == "cv-epoch" or cell["hyperparameter_selector"] == "cv"
 
 
-def test_a_diverging_method_is_reported_first_and_named(steps, capsys):
-    Path("s.yaml").write_text(BOTH.replace("RR: {", "RR: {optimizer: {lr: 1.0e+30}, "))
-    assert invoke(["run", "s.yaml"]) == 1
-    shown = capsys.readouterr().out
+def test_a_diverging_method_is_reported_first_and_named(run, capsys):
+    diverging = "  RR: {optimizer: {lr: 1.0e+30}, learner: {name: ridge}}\n"
+    code, shown, _, _ = run(ONE.replace("seeds", f"{diverging}seeds"))
+    assert code == 1
     assert "the training loss became nan" in " ".join(shown.split())
     assert (plain()["run"]["complete"], plain()["run"]["failed"]) == (False, 1)
     assert {s["method"] for s in plain()["summary"] if s["novel"]} == {"PN"}
     assert invoke(["status", str(RUN)]) == 1
     assert capsys.readouterr().out.count("the training loss became nan") == 1
     # It would end the same way, so that it is not run again.
-    steps.clear()
-    assert invoke(["run", "s.yaml"]) == 1
-    assert steps == ["data", "report"]
-    assert capsys.readouterr().out == shown
+    code, again, _, steps = run()
+    assert (code, again, steps) == (1, shown, ["data", "report"])
 
 
 WITHOUT = """
@@ -218,9 +252,9 @@ for command in sys.argv[1:]:
 
 
 @pytest.mark.usefixtures("all_resamples")
-def test_trials_run_without_ray_and_reports_without_torch_and_ray(steps, capsys):
-    assert invoke(["run", "s.yaml"]) == 0
-    at_the_end = capsys.readouterr().out
+def test_trials_run_without_ray_and_reports_without_torch_and_ray(run):
+    code, at_the_end, *_ = run(ONE)
+    assert code == 0
     reports = [f"report runs/tiny{form}" for form in ("", " --format json", " --format html")]
     trial = "trial s.yaml --index 0 -o new"
     lean = [*reports, "status runs/tiny", "plugins", trial]
@@ -236,9 +270,9 @@ def test_trials_run_without_ray_and_reports_without_torch_and_ray(steps, capsys)
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_written_reports_are_functions_of_the_records_only(steps, tmp_path):
+def test_written_reports_are_functions_of_the_records_only(run, tmp_path):
     """In every format: the same bytes from a copied folder, filters, and the exit code."""
-    assert invoke(["run", "s.yaml"]) == 0
+    assert run(ONE)[0] == 0
     copy = tmp_path / "elsewhere" / "copied"
     shutil.copytree(RUN, copy)
 
@@ -251,8 +285,7 @@ def test_written_reports_are_functions_of_the_records_only(steps, tmp_path):
     for form in formats:
         assert written(RUN, form, 0) == written(copy, form, 0)
     narrow = written(copy, "markdown", 0, "--snapshot", "val", "--hyperparameter", "val")
-    assert "val / val" in narrow
-    assert "oracle / val" not in narrow
+    assert ("val / val" in narrow, "oracle / val" in narrow) == (True, False)
     next(copy.glob("trials/*/end.json")).unlink()
     for form in formats:
         assert "INCOMPLETE" in written(copy, form, 1).splitlines()[0]

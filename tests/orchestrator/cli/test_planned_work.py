@@ -1,13 +1,12 @@
 from dataclasses import replace
-from functools import partial
 
 import made
 import numpy as np
 import pytest
+from trials import DONE, trial
 
 from fsl_sweep.orchestrator.planning import work as planned_work
 from fsl_sweep.orchestrator.planning.protocols import further
-from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.records.spec import (
     BatchTraining,
     EpisodicTraining,
@@ -25,9 +24,8 @@ def training(train, **changes) -> TrialSpec:
 
 
 EPISODES = EpisodicTraining(way=5, shot=2, query=3, tasks_per_batch=4)
-STAGES = StagedTraining(
-    batch_size=64, meta=MetaStage(way=5, shot=2, query=3, tasks_per_batch=4, epochs=2)
-)
+RAGGED = EpisodicTraining(way="all", shot=1, query=1)
+META = MetaStage(way=5, shot=2, query=3, tasks_per_batch=4, epochs=2)
 
 
 @pytest.mark.parametrize(
@@ -35,8 +33,8 @@ STAGES = StagedTraining(
     [
         (EPISODES, 6 * 2 * 4 * 5 * 5),
         (BatchTraining(batch_size=64), 6 * 2 * 64),
-        (STAGES, 4 * 2 * 64 + 2 * 2 * 4 * 5 * 5),
-        (EpisodicTraining(way="all", shot=1, query=1), None),
+        (StagedTraining(batch_size=64, meta=META), 4 * 2 * 64 + 2 * 2 * 4 * 5 * 5),
+        (RAGGED, None),
         (EpisodicTraining(way=5, shot=1, query="rest"), None),
     ],
 )
@@ -45,86 +43,68 @@ def test_images_are_those_of_every_stage(train, expected):
     assert planned_work.steps([training(train)]) == 12
 
 
-def test_one_trial_that_cannot_be_counted_leaves_the_sum_unknown():
-    specs = [training(EPISODES), training(EpisodicTraining(way="all"))]
+def test_the_summary_counts_images_where_it_can_and_the_share_of_class_folds():
+    specs = [training(EPISODES), training(RAGGED)]
     assert planned_work.images(specs) is None
     assert planned_work.summary(dict(enumerate(specs))) == "24 gradient steps"
-
-
-def test_the_share_of_class_folds_is_reported():
-    fold = Fold(folds=2, index=0)
-    pending = {"a": training(EPISODES), "b": training(EPISODES, fold=fold)}
+    pending = {"a": training(EPISODES), "b": training(EPISODES, fold=Fold(folds=2, index=0))}
     assert planned_work.summary(pending) == (
         "24 gradient steps over 2,400 images, 50% of them in class folds"
     )
     assert planned_work.summary({}) == "0 gradient steps over 0 images"
 
 
-DONE = TrialEnd("done")
+def history(seconds, end=DONE):
+    """A trial of six epochs that took so long."""
+    six = trial("PN", "0.1", **dict.fromkeys(("base", "val", "novel"), [0.5] * 6), end=end)
+    spent = dict.fromkeys(("train_seconds", "evaluation_seconds"), np.full(6, seconds / 12))
+    return replace(six, curves=spent)
 
 
-def history(planned, seconds: float, end: TrialEnd | None = DONE) -> TrialHistory:
-    curves = {name: np.full(6, seconds / 12) for name in ("train_seconds", "evaluation_seconds")}
-    return TrialHistory(
-        trial=planned.id,
-        method=planned.method,
-        configuration=planned.configuration,
-        hyperparameters={},
-        seed=planned.spec.seed,
-        fold=None,
-        epochs=np.arange(1, 7),
-        curves=curves,
-        scores={},
-        end=end,
-    )
-
-
-def test_the_pace_of_what_is_done_tells_what_is_left():
-    small, large = training(BatchTraining(batch_size=10)), training(BatchTraining(batch_size=30))
-    plan = made.plan(made.planned(small), made.planned(large))
-    done, open_ = plan.trials
-    histories = [history(done, 60.0), history(open_, 7.0, None)]
-    left = {open_.id: large}
-    assert planned_work.expected_seconds(plan, histories, left) == pytest.approx(180.0)
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        (BatchTraining(batch_size=10), BatchTraining(batch_size=30), 180.0),
+        # Where images cannot be counted, every step counts alike.
+        (BatchTraining(batch_size=10), RAGGED, 60.0),
+        # Another method has the first trial as well; it took its time once.
+        (BatchTraining(batch_size=10), EPISODES, 600.0),
+    ],
+)
+def test_the_pace_of_what_is_done_tells_what_is_left(first, last, expected):
+    done, left = training(first), training(last)
+    plan = made.plan(made.planned(done, "A"), made.planned(done, "B"), made.planned(left, "B"))
+    histories, pending = [history(60.0), history(60.0), history(7.0, None)], {left.id: left}
+    seconds = planned_work.expected_seconds(plan, histories, pending)
+    assert seconds == pytest.approx(expected)
     assert planned_work.expected_seconds(plan, histories, {}) is None
-    begun = [replace(one, end=None) for one in histories]
-    assert planned_work.expected_seconds(plan, begun, left) is None
-    # Where images cannot be counted, every step counts alike.
-    ragged = training(EpisodicTraining(way="all"))
-    plan = made.plan(made.planned(small), made.planned(ragged))
-    histories = [history(plan.trials[0], 60.0), history(plan.trials[1], 7.0, None)]
-    left = {plan.trials[1].id: ragged}
-    assert planned_work.expected_seconds(plan, histories, left) == pytest.approx(60.0)
+    begun = [replace(history, end=None) for history in histories]
+    assert planned_work.expected_seconds(plan, begun, pending) is None
 
 
-def test_measuring_takes_longer_by_the_images_of_its_tasks():
-    """The main tasks are 5-way 1-shot with 15 queries, 20 + 20: 80 images each."""
-    shot, none = made.MAIN_PROTOCOL.protocol, {"episode": {"shot": 1}}
-    assert (shot.episode.way, shot.episode.shot, shot.episode.query) == (5, 1, 15)
-    plan = made.plan(made.planned(training(EPISODES)))
-    given = {
-        "few": none | {"evaluation": {"report_tasks": 10}},
-        "shots": {"episode": {"shot": 17}},
-        "ways": {"episode": {"way": 10}},
-        "rest": {"episode": {"query": "rest"}, "evaluation": {"report_tasks": 60}},
+@pytest.mark.parametrize(
+    ("left", "expected"),
+    [
+        ({"few": 3}, 3.0),
+        ({"shots": 3, "ways": 1}, 3 * 2.0 + 2.0),
+        # Of tasks whose size varies only their number is known.
+        ({"rest": 1}, (20 + 60) / 40),
+    ],
+)
+def test_measuring_takes_longer_by_the_images_of_its_tasks(left, expected):
+    """The main tasks are 5-way 1-shot with 15 queries, 20 + 20: 80 images each, in a second."""
+    main = made.MAIN_PROTOCOL.protocol
+    assert (main.episode.way, main.episode.shot, main.episode.query) == (5, 1, 15)
+    sections = {
+        "few": MeasureConfig(episode={"shot": 1}, evaluation={"report_tasks": 10}),
+        "shots": MeasureConfig(episode={"shot": 17}),
+        "ways": MeasureConfig(episode={"way": 10}),
+        "rest": MeasureConfig(episode={"query": "rest"}, evaluation={"report_tasks": 60}),
     }
-    written = {name: MeasureConfig(**one) for name, one in given.items()}
-    more = [p for name, one in written.items() for p in further(name, one, shot, "measure")]
-    opened = [replace(one, fingerprint="f" * 16) for one in more]
+    more = [p for name, section in sections.items() for p in further(name, section, main, "x")]
+    plan = made.plan(made.planned(training(EPISODES)))
+    opened = [replace(protocol, fingerprint="f" * 16) for protocol in more]
     plan = replace(plan, protocols=(*plan.protocols, *opened))
-    times = [history(plan.trials[0], 12.0)]  # a second each
-    seconds = partial(planned_work.measuring_seconds, plan, {"main": None}, times)
-    assert seconds({"few": 3}) == pytest.approx(3.0)
-    assert seconds({"shots": 3, "ways": 1}) == pytest.approx(3 * 2.0 + 2.0)
-    # Of tasks whose size varies only their number is known.
-    assert seconds({"rest": 1}) == pytest.approx((20 + 60) / 40)
-    assert planned_work.measuring_seconds(plan, {}, [], {"few": 1}) is None
-
-
-def test_a_trial_that_two_methods_share_took_its_time_once():
-    shared, other = training(BatchTraining(batch_size=10)), training(EPISODES)
-    plan = made.plan(made.planned(shared, "A"), made.planned(shared, "B"), made.planned(other, "B"))
-    times = [history(plan.trials[0], 60.0), history(plan.trials[1], 60.0)]
-    histories = [*times, history(plan.trials[2], 0.0, None)]
-    left = {plan.trials[2].id: other}
-    assert planned_work.expected_seconds(plan, histories, left) == pytest.approx(600.0)
+    seconds = planned_work.measuring_seconds(plan, {"main": None}, [history(12.0)], left)
+    assert seconds == pytest.approx(expected)
+    assert planned_work.measuring_seconds(plan, {}, [], left) is None

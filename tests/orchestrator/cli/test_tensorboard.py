@@ -2,15 +2,13 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
-import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
 import made
 import pytest
+from commands import in_session, started, wait_for
 from tensorboard.backend.event_processing.event_multiplexer import EventMultiplexer
 
 from fsl_sweep.orchestrator.cli import invoke
@@ -50,42 +48,19 @@ def test_the_view_has_the_reports_figures(run: Path, capsys: pytest.CaptureFixtu
     assert {path: path.read_bytes() for path in folder.rglob("events.*")} == before
 
 
-def descendants(pid: int) -> list[int]:
-    """Processes that one started, and those that they started."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [found for child in map(int, children) for found in (child, *descendants(child))]
-
-
-def running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def until(true: Callable[[], bool], process: "subprocess.Popen[bytes] | None" = None) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline
-        assert process is None or process.poll() is None
-        time.sleep(0.05)
-
-
 @pytest.mark.slow
-def test_a_signal_ends_tensorboard_and_what_it_started(tmp_path: Path, run: Path) -> None:
-    command = [sys.executable, "-m", "fsl_sweep", "tensorboard", str(run)]
-    with open(tmp_path / "said", "w") as said:
-        process = subprocess.Popen([*command, "--port", "0"], stdout=said, stderr=said)
-    until(lambda: "TensorBoard: http://" in (tmp_path / "said").read_text(), process)
-    said = (tmp_path / "said").read_text()
-    address = re.findall(r"TensorBoard: (\S+)", said)[0]
+def test_a_signal_ends_tensorboard_and_what_it_started(run: Path) -> None:
+    process = started("tensorboard", run, "--port", "0")
+    line = next(line for line in process.stdout if "TensorBoard: http://" in line)
+    address = re.findall(r"TensorBoard: (\S+)", line)[0]
     assert address.endswith("/?smoothing=0#timeseries&_smoothingWeight=0")
     with urllib.request.urlopen(address) as page:
         assert b"TensorBoard" in page.read()
-    below = descendants(process.pid)
+    assert len(in_session(process.pid)) > 1
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=30) == 128 + signal.SIGTERM
-    until(lambda: not any(map(running, below)))
+    process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGTERM
+    wait_for(lambda: not in_session(process.pid))
 
 
 def test_stopping_the_server_leaves_nothing_to_continue(

@@ -25,54 +25,72 @@ def table() -> pa.Table:
     )
 
 
-def put(name: str, values: Callable[[list], list]) -> Change:
-    """Replace a column's values by what ``values`` makes of them."""
+def put(name: str, values: Callable[[list], list] | float | None) -> Change:
+    """Replace a column's values by what ``values`` makes of them.
 
-    def change(given: pa.Table) -> pa.Table:
-        field = given.schema.field(name)
-        array = pa.array(values(given[name].to_pylist()), field.type)
-        return given.set_column(given.schema.get_field_index(name), field, array)
+    A number replaces that of the second epoch, or of its third task.
+    """
+
+    def changed(rows: list) -> list:
+        if callable(values):
+            return values(rows)
+        if isinstance(rows[1], list):
+            rows[1][2] = values
+        else:
+            rows[1] = values
+        return rows
+
+    def change(before: pa.Table) -> pa.Table:
+        field = before.schema.field(name)
+        array = pa.array(changed(before[name].to_pylist()), field.type)
+        return before.set_column(before.schema.get_field_index(name), field, array)
 
     return change
 
 
-def cell(value: float) -> Callable[[list], list]:
-    """The second epoch's value, or that of its third task."""
-
-    def values(rows: list) -> list:
-        if isinstance(rows[1], list):
-            rows[1][2] = value
-        else:
-            rows[1] = value
-        return rows
-
-    return values
-
-
+BETWEEN, MORE, TASKS = "is outside 0 to 1", "more correct answers than queries", "different tasks"
 FORGED: dict[str, tuple[Change, str]] = {
-    "a mean of 9": (put("novel_selection_mean", cell(9.0)), "is outside 0 to 1"),
-    "a mean below 0": (put("base_report_mean", cell(-0.1)), "is outside 0 to 1"),
-    "a mean that is no number": (put("val_selection_mean", cell(np.nan)), "is outside 0 to 1"),
-    "another mean": (put("novel_report_mean", cell(0.123)), "is not the mean of its tasks"),
-    "correct above queries": (put("novel_report_correct", cell(76)), "more correct answers"),
-    "no queries": (put("novel_report_queries", cell(0)), "more correct answers than queries"),
-    "fewer queries": (put("novel_report_queries", cell(74)), "novel_report"),
+    "a mean of 9": (put("novel_selection_mean", 9.0), BETWEEN),
+    "a mean below 0": (put("base_report_mean", -0.1), BETWEEN),
+    "a mean that is no number": (put("val_selection_mean", np.nan), BETWEEN),
+    "another mean": (put("novel_report_mean", 0.123), "is not the mean of its tasks"),
+    "correct above queries": (put("novel_report_correct", 76), MORE),
+    "no queries": (put("novel_report_queries", 0), MORE),
+    "fewer queries": (put("novel_report_queries", 74), "novel_report"),
     "fewer queries of every task": (
         put("novel_report_queries", lambda rows: [[74] * len(row) for row in rows]),
         "novel_report",
     ),
-    "an epoch twice": (put("epoch", cell(1)), "do not ascend"),
+    "an epoch twice": (put("epoch", 1), "do not ascend"),
     "epoch 0": (put("epoch", lambda rows: [row - 1 for row in rows]), "do not ascend from 1"),
-    "no tasks": (put("val_report_correct", lambda rows: [[] for _ in rows]), "different tasks"),
-    "a task less": (
-        put("val_report_correct", lambda rows: [row[1:] for row in rows]),
-        "different tasks",
-    ),
+    "no tasks": (put("val_report_correct", lambda rows: [[] for _ in rows]), TASKS),
+    "a task less": (put("val_report_correct", lambda rows: [row[1:] for row in rows]), TASKS),
     "a task less once": (
         put("novel_report_correct", lambda rows: [rows[0], rows[1][1:], rows[2]]),
-        "different tasks",
+        TASKS,
     ),
-    "a task that is no number": (put("val_report_correct", cell(None)), "hold no number"),
+    "a task that is no number": (put("val_report_correct", None), "hold no number"),
+}
+NOVEL = "novel_report_mean"
+SHAPES: dict[str, Change] = {
+    "no means": lambda before: before.drop_columns([NOVEL]),
+    "no tasks at all": lambda before: before.drop_columns(["novel_report_correct"]),
+    "no epochs": lambda before: before.drop_columns(["epoch"]),
+    "means as text": lambda before: before.set_column(
+        before.schema.get_field_index(NOVEL), NOVEL, before[NOVEL].cast(pa.string())
+    ),
+    "no rows": lambda before: before.slice(0, 0),
+    "one row less": lambda before: before.slice(1),
+}
+WHOLE_FILES = SHAPES | {
+    name: FORGED[name][0]
+    for name in (
+        "another mean",
+        "fewer queries",
+        "fewer queries of every task",
+        "an epoch twice",
+        "a task less once",
+    )
 }
 
 
@@ -89,59 +107,25 @@ def test_what_no_trial_measures_is_refused(change: Change, message: str) -> None
         check_values(change(table()))
 
 
-def run_with(path: Path, change: Change) -> Path:
-    """A finished run of two trials, one of whose records were forged with all their checksums."""
-    trials = [made.planned(made.spec(0, way), f"W{way}") for way in (5, 6)]
-    ledger = made.recorded(path, *trials)
-    folder = ledger.trial(trials[0].id).folder
-    data = folder.read(RECORDS)
-    forged = columns.compacted([change(columns.read_columns(pq.ParquetFile(io.BytesIO(data))))])
-    folder.write(RECORDS, forged)
-    end = folder.read_json("end.json")
-    checksum = hashlib.sha256(forged).hexdigest()
-    # Without a summary, as in folders of format 3: the file's means are those that are used.
-    end = {**end, "measured": {made.MAIN_ID: checksum}, "summaries": {}}
-    folder.write_json("end.json", end)
-    return path
-
-
-SHAPES: dict[str, Change] = {
-    "no means": lambda given: given.drop_columns(["novel_report_mean"]),
-    "no tasks at all": lambda given: given.drop_columns(["novel_report_correct"]),
-    "no epochs": lambda given: given.drop_columns(["epoch"]),
-    "means as text": lambda given: given.set_column(
-        given.schema.get_field_index("novel_report_mean"),
-        "novel_report_mean",
-        given["novel_report_mean"].cast(pa.string()),
-    ),
-    "no rows": lambda given: given.slice(0, 0),
-    "one row less": lambda given: given.slice(1),
-}
-
-
-SOME = (
-    "another mean",
-    "fewer queries",
-    "fewer queries of every task",
-    "an epoch twice",
-    "a task less once",
-)
-
-
-@pytest.mark.parametrize(
-    "change", [*(FORGED[name][0] for name in SOME), *SHAPES.values()], ids=[*SOME, *SHAPES]
-)
+@pytest.mark.parametrize("change", WHOLE_FILES.values(), ids=WHOLE_FILES)
 def test_a_forged_file_is_neither_believed_nor_a_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Change
 ) -> None:
-    run = run_with(tmp_path / "run", change)
-    codes = [
-        invoke(["report", str(run), "--bootstrap", "2", "--full"]),
-        invoke(["status", str(run)]),
-    ]
+    """One of two trials of a finished run, whose end has the forged file's checksum."""
+    trials = [made.planned(made.spec(0, way), f"W{way}") for way in (5, 6)]
+    folder = made.recorded(tmp_path, *trials).trial(trials[0].id).folder
+    recorded = columns.read_columns(pq.ParquetFile(io.BytesIO(folder.read(RECORDS))))
+    forged = columns.compacted([change(recorded)])
+    folder.write(RECORDS, forged)
+    # Without a summary the file's means are those that are used.
+    checksums = {made.MAIN_ID: hashlib.sha256(forged).hexdigest()}
+    end = {**folder.read_json("end.json"), "measured": checksums, "summaries": {}}
+    folder.write_json("end.json", end)
+    code = invoke(["report", str(tmp_path), "--bootstrap", "2", "--full"])
+    invoke(["status", str(tmp_path)])
     out, err = capsys.readouterr()
     assert "Traceback" not in err
     # Damage of the summary is in the banner; that of tasks, which are read later, is one line.
-    assert codes[0] in (1, 2), out
+    assert code in (1, 2), out
     assert RECORDS in out + err or "epochs are missing" in out
-    assert err.count("\n") == (codes[0] == 2)
+    assert err.count("\n") == (code == 2)

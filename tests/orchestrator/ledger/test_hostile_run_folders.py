@@ -30,35 +30,36 @@ Answers = dict[str, tuple[int, str, str]]
 
 def answers() -> Answers:
     """Exit code, output and errors of each command on ``run``."""
-    found: Answers = {}
+    given: Answers = {}
     for name, arguments in COMMANDS.items():
         with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
             code = invoke(arguments.split())
-        found[name] = code, out.getvalue(), err.getvalue()
-    return found
+        given[name] = code, out.getvalue(), err.getvalue()
+    return given
 
 
-def changed(found: Answers, usual: Answers) -> Iterator[str]:
+def changed(now: Answers, usual: Answers) -> Iterator[str]:
     """What is wrong with the answers: a traceback, or a difference that nobody names."""
-    code, out, err = found["report"]
-    if any(code not in (0, 1, 2) or "Traceback" in err for code, _, err in found.values()):
-        yield f"a traceback: {found}"
+    code, out, err = now["report"]
+    if any(code not in (0, 1, 2) or "Traceback" in err for code, _, err in now.values()):
+        yield f"a traceback: {now}"
     if code == 2:
         if out or not err.startswith("fsl-sweep: ") or err.count("\n") != 1:
-            yield f"a report that is refused without a message: {found['report']}"
+            yield f"a report that is refused without a message: {now['report']}"
         return
     # The newest record of a trial that is under way, once it is gone, never was: a kill between
     # weights and record leaves the same folder. The report says that the trial is not done.
-    undone = "no record names it, as after a kill" in found["verify"][1]
+    undone = "no record names it, as after a kill" in now["verify"][1]
     if out != usual["report"][1]:
-        before, now = json.loads(usual["report"][1]), json.loads(out)
-        said = [r["reason"] for r in now["run"]["left_out"] if r not in before["run"]["left_out"]]
-        words = re.findall("damag|missing|not run", " ".join([*said, *now["cautions"]]))
-        if not words and not (undone and now["selections"] == before["selections"]):
+        before, report = json.loads(usual["report"][1]), json.loads(out)
+        known = before["run"]["left_out"]
+        reasons = [left["reason"] for left in report["run"]["left_out"] if left not in known]
+        words = re.findall("damag|missing|not run", " ".join([*reasons, *report["cautions"]]))
+        if not words and not (undone and report["selections"] == before["selections"]):
             yield "a report that differs, and does not say why"
-    named = found["verify"][0] in (1, 2) or "4 not begun" in found["status"][1] or undone
-    if any(found[k][1] != usual[k][1] for k in ("report", "status")) and not named:
-        yield f"a difference that verify passes over: {found['verify']}"
+    named = now["verify"][0] in (1, 2) or "4 not begun" in now["status"][1] or undone
+    if any(now[k][1] != usual[k][1] for k in ("report", "status")) and not named:
+        yield f"a difference that verify passes over: {now['verify']}"
 
 
 @pytest.mark.timeout(120 + COUNT)
@@ -79,10 +80,10 @@ def test_damaged_and_hostile_folders_give_the_identical_answer_or_a_named_proble
         outside.mkdir()
         kind, where = harm(run, rng)
         before = state(outside)
-        found = answers()
-        same = all(found[k] == usual[k] for k in ("report", "status"))
+        now = answers()
+        same = all(now[k] == usual[k] for k in ("report", "status"))
         tally["identical" if same else "named"] += 1
-        wrong += [f"{number}: {kind} of {where}: {what}" for what in changed(found, usual)]
+        wrong += [f"{number}: {kind} of {where}: {what}" for what in changed(now, usual)]
         if state(outside) != before:
             wrong.append(f"{number}: {kind} of {where}: something outside was changed")
     assert wrong == []

@@ -1,16 +1,20 @@
+"""The records of a trial and the plan of a run: written, read again, damaged, and forged."""
+
 import json
 from contextlib import nullcontext
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from made import (
+    DONE,
     FIVE_SHOT,
     MAIN_ID,
     MAIN_PROTOCOL,
+    assert_holds,
+    filled,
     flip,
     forge,
     plan,
@@ -22,140 +26,104 @@ from made import (
 
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
-from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, TrialEnd
+from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.records.protocol import Episode, Protocol
 
 COMPACTED = f"measured/{MAIN_ID}.parquet"
+REPORT = "novel", "report"
 
 
-def filled(tmp_path, epochs=3):
-    """A ledger whose one trial has recorded some epochs and has not ended."""
-    ledger, trial = Ledger(tmp_path), planned(spec())
-    storage = ledger.trial(trial.id)
-    storage.begin(trial.spec)
-    for epoch in range(1, epochs + 1):
-        storage.write_epoch(record(epoch), MAIN_ID, b"weights")
-    return storage, trial
-
-
-def mean(epoch, task_set):
-    return record(epoch).scores["novel", task_set].mean
-
-
-def assert_holds(history, epochs):
-    """The history holds exactly what was recorded, to the last count."""
-    assert history.epochs.tolist() == epochs
-    for row, epoch in enumerate(epochs):
-        written = record(epoch)
-        assert history.curves["train_loss"][row] == written.train_loss
-        for key in [(m, s) for m in MEASURES for s in TASK_SETS]:
-            assert history.scores[key].means[row] == written.scores[key].mean
-            read = history.scores[key].load()[row]
-            np.testing.assert_array_equal(read, written.scores[key].accuracy)
+def end_of(storage):
+    """The file of a trial's end, its place in the run folder, and its content."""
+    path = storage.folder.path / "end.json"
+    return path, storage.folder.place("end.json"), json.loads(path.read_text())
 
 
 def test_what_is_recorded_is_read_before_and_after_compaction(tmp_path):
+    """Which removes only what the trial wrote."""
     storage, trial = filled(tmp_path)
     assert_holds(storage.history(trial, MAIN_ID), [1, 2, 3])
     assert storage.unfinished(trial, MAIN_ID)
-    storage.end(TrialEnd("done"), MAIN_ID)
+    foreign = {"00001.json", "0001.json.bak", "1.json"}
+    for name in foreign:
+        (storage.folder.path / "epochs" / name).write_text("mine")
+    storage.end(DONE, MAIN_ID)
     assert_holds(storage.history(trial, MAIN_ID), [1, 2, 3])
     assert not storage.unfinished(trial, MAIN_ID)
+    weights = {f"000{epoch}.safetensors" for epoch in (1, 2, 3)}
     names = {p.name for p in storage.folder.path.rglob("*") if p.is_file()}
-    assert names == {
-        "spec.json",
-        "end.json",
-        f"{MAIN_ID}.parquet",
-        *(f"000{i}.safetensors" for i in (1, 2, 3)),
-    }
-    assert storage.read_epoch(2, MAIN_ID).scores["novel", "report"].mean == mean(2, "report")
+    assert names == {"spec.json", "end.json", f"{MAIN_ID}.parquet", *weights, *foreign}
+    assert storage.read_epoch(2, MAIN_ID).scores[REPORT].mean == record(2).scores[REPORT].mean
     # Any tool reads the compacted file.
     table = pq.read_table(storage.folder.path / COMPACTED)
     assert table["epoch"].to_pylist() == [1, 2, 3]
-    assert table["novel_selection_mean"][0].as_py() == mean(1, "selection")
+    first = record(1).scores["novel", "selection"].mean
+    assert table["novel_selection_mean"][0].as_py() == first
 
 
-def test_means_are_known_without_the_tasks(tmp_path):
+def test_means_are_known_without_the_tasks_and_damaged_tasks_are_named_when_they_are_read(tmp_path):
     """Of an ended trial, from its end: the file of tasks is read when tasks are asked for."""
-    storage, trial = filled(tmp_path)
-    storage.end(TrialEnd("done"), MAIN_ID)
-    assert_holds(storage.history(trial, MAIN_ID, checked=False), [1, 2, 3])
-    for table in storage.history(trial, MAIN_ID, checked=False).scores.values():
-        largest = table.load().std(axis=1).max()
-        assert largest <= table.deviation <= largest + 1.01e-6
-
-
-def test_damaged_tasks_are_named_when_they_are_read(tmp_path):
-    storage, trial = filled(tmp_path)
-    storage.end(TrialEnd("done"), MAIN_ID)
+    storage, trial = filled(tmp_path, end=DONE)
+    for epoch in (1, 2, 3):
+        storage.write_measured(epoch, FIVE_SHOT.id, record(epoch).scores)
+    storage.compact(FIVE_SHOT.id)
+    for protocols in ((MAIN_ID,), (FIVE_SHOT.id, MAIN_ID)):
+        history = storage.history(trial, *protocols, checked=False)
+        assert_holds(history, [1, 2, 3])
+        for table in history.scores.values():
+            largest = table.load().std(axis=1).max()
+            assert largest <= table.deviation <= largest + 1.01e-6
+    storage, trial = filled(tmp_path / "damaged", end=DONE)
     flip(storage.folder.path / COMPACTED)
     history = storage.history(trial, MAIN_ID, checked=False)
     assert (history.complete, history.damaged) == (True, ())
-    assert history.scores["novel", "report"].means[1] == mean(2, "report")
+    assert history.scores[REPORT].means[1] == record(2).scores[REPORT].mean
     with pytest.raises(Damaged, match=f"{MAIN_ID}.parquet"):
-        history.scores["novel", "report"].load()
+        history.scores[REPORT].load()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"novel_report_mean": [0.5, 0.5]},
-        {"novel_report_mean": [0.5, 0.5, 1.5]},
-        {"novel_report_mean": [0.5, None, 0.5]},
+def test_a_summary_that_is_not_one_is_damage_of_the_end(tmp_path):
+    storage, trial = filled(tmp_path, end=DONE)
+    path, place, plain = end_of(storage)
+    assert storage.history(trial, MAIN_ID, checked=False).damaged == ()
+    means = [0.5, 0.5], [0.5, 0.5, 1.5], [0.5, None, 0.5]
+    changes = [
+        *({"novel_report_mean": each} for each in means),
         {"novel_report_deviation": "large"},
-    ],
-)
-def test_a_summary_that_is_not_one_is_damage_of_the_end(tmp_path, change):
-    storage, trial = filled(tmp_path)
-    storage.end(TrialEnd("done"), MAIN_ID)
-    end = storage.folder.path / "end.json"
-    plain = json.loads(end.read_text())
-    forged = {MAIN_ID: {**plain["summaries"][MAIN_ID], **change}}
-    forge(tmp_path, f"trials/{trial.id}/end.json", {**plain, "summaries": forged})
-    assert storage.history(trial, MAIN_ID, checked=False).damaged == (str(end),)
+    ]
+    for change in changes:
+        forged = {MAIN_ID: {**plain["summaries"][MAIN_ID], **change}}
+        forge(tmp_path, place, {**plain, "summaries": forged})
+        assert storage.history(trial, MAIN_ID, checked=False).damaged == (str(path),), change
 
 
-def test_a_folder_of_format_3_is_read(tmp_path):
-    """It has a row for each epoch, and no summaries."""
-    storage, trial = filled(tmp_path)
-    storage.end(TrialEnd("done"), MAIN_ID)
-    end = storage.folder.path / "end.json"
-    plain = json.loads(end.read_text())
-    del plain["summaries"]
-    names, by_epoch = plain["epochs"], zip(*plain["epochs"].values(), strict=True)
-    plain["epochs"] = [dict(zip(names, row, strict=True)) for row in by_epoch]
-    forge(tmp_path, f"trials/{trial.id}/end.json", plain)
-    assert_holds(storage.history(trial, MAIN_ID, checked=False), [1, 2, 3])
-    storage.write_measured(1, FIVE_SHOT.id, record(1).scores)
-    storage.write_measured(2, FIVE_SHOT.id, record(2).scores)
-    storage.write_measured(3, FIVE_SHOT.id, record(3).scores)
-    storage.compact(FIVE_SHOT.id)
-    assert_holds(storage.history(trial, FIVE_SHOT.id, MAIN_ID, checked=False), [1, 2, 3])
-
-
-def test_an_empty_trial_has_an_empty_history(tmp_path):
+def test_a_trial_without_an_epoch_has_an_empty_history_and_is_not_complete(tmp_path):
     trial = planned(spec())
     history = Ledger(tmp_path).trial(trial.id).history(trial, MAIN_ID)
-    assert history.epochs.shape == (0,)
-    assert history.scores["novel", "report"].means.shape == (0,)
+    assert history.epochs.shape == history.scores[REPORT].means.shape == (0,)
     assert (history.end, history.complete, history.damaged) == (None, False, ())
+    storage, trial = filled(tmp_path, epochs=0, end=TrialEnd("budget", "spent"))
+    complete = storage.history(trial, MAIN_ID).complete
+    assert (complete, storage.unfinished(trial, MAIN_ID)) == (False, False)
 
 
-@pytest.mark.parametrize("harm", ["flip", "empty"])
+@pytest.mark.parametrize("harm", [flip, lambda path: path.write_bytes(b"")])
 def test_a_damaged_epoch_is_named_skipped_and_not_counted(tmp_path, harm):
     storage, trial = filled(tmp_path)
     path = storage.folder.path / "epochs" / "0002.json"
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data if harm == "flip" else b"")
+    harm(path)
     history = storage.history(trial, MAIN_ID)
     assert_holds(history, [1, 3])
     assert history.damaged == (str(path),)
     assert storage.recorded(MAIN_ID) == {1, 3}
     with pytest.raises(KeyError, match="epoch 2"):
         storage.read_epoch(2, MAIN_ID)
+    path.unlink()
+    assert storage.history(trial, MAIN_ID).damaged == (
+        f"{trial.id}: epochs are missing from its records",
+    )
     # Even a trial that says it is done is not believed when an epoch is missing.
-    storage.end(TrialEnd("done"), MAIN_ID)
+    storage.end(DONE, MAIN_ID)
     assert not storage.history(trial, MAIN_ID).complete
     assert storage.unfinished(trial, MAIN_ID)
 
@@ -164,85 +132,40 @@ def test_a_damaged_epoch_is_named_skipped_and_not_counted(tmp_path, harm):
 @pytest.mark.parametrize("harm", [flip, Path.unlink, lambda path: path.write_bytes(b"{")])
 def test_a_damaged_finished_trial_is_run_again(tmp_path, name, harm):
     """Measurements are made again of the weights; where an epoch's are gone, it is trained."""
-    storage, trial = filled(tmp_path)
-    storage.end(TrialEnd("done"), MAIN_ID)
+    storage, trial = filled(tmp_path, end=DONE)
     path = storage.folder.path / name
     harm(path)
     history = storage.history(trial, MAIN_ID)
-    assert not history.complete
-    assert history.damaged == (str(path),)
+    assert (history.complete, history.damaged) == (False, (str(path),))
     assert storage.unfinished(trial, MAIN_ID) is (name == "end.json")
     storage.prune([2])
     assert storage.unfinished(trial, MAIN_ID)
 
 
 def test_records_that_no_one_can_read_are_damaged_whatever_their_checksum(tmp_path):
-    storage, trial = filled(tmp_path)
-    storage.end(TrialEnd("done"), MAIN_ID)
-    path, end = storage.folder.path / COMPACTED, storage.folder.path / "end.json"
+    storage, trial = filled(tmp_path, end=DONE)
+    path, (end, place, plain) = storage.folder.path / COMPACTED, end_of(storage)
     path.write_bytes(b"PAR1 nothing")
-    plain = json.loads(end.read_text())
-    digest = sha256(b"PAR1 nothing").hexdigest()
-    forge(tmp_path, f"trials/{trial.id}/end.json", {**plain, "measured": {MAIN_ID: digest}})
+    forge(tmp_path, place, {**plain, "measured": {MAIN_ID: sha256(b"PAR1 nothing").hexdigest()}})
     assert storage.history(trial, MAIN_ID).damaged == (str(path),)
     end.write_text("[" * 100_000)
     assert storage.history(trial, MAIN_ID).damaged == (str(end),)
 
 
-def test_a_crash_anywhere_while_ending_loses_nothing(tmp_path, monkeypatch):
-    """Stop after each file operation of ``end`` in turn; the records read the same each time."""
-    operations = 0
-
-    class Crash(Exception):
-        pass
-
-    for crash_at in range(12):
-        storage, trial = filled(tmp_path / str(crash_at))
-        counter = iter(range(100))
-        for name in ("write", "remove"):
-            original = getattr(type(storage.folder), name)
-
-            def counted(self, *args, original=original, counter=counter, stop=crash_at):
-                if next(counter) == stop:
-                    raise Crash
-                return original(self, *args)
-
-            monkeypatch.setattr(type(storage.folder), name, counted)
-        try:
-            storage.end(TrialEnd("done"), MAIN_ID)
-        except Crash:
-            operations += 1
-        monkeypatch.undo()
-        history = storage.history(trial, MAIN_ID)
-        assert_holds(history, [1, 2, 3])
-        assert history.damaged == ()
-        storage.end(TrialEnd("done"), MAIN_ID)
-        assert storage.history(trial, MAIN_ID).complete
-    assert operations == 10
-
-
 def test_a_failure_worth_another_try_keeps_the_state_to_resume_from(tmp_path):
     storage, trial = filled(tmp_path)
     storage.write_resume(b"state")
-    storage.end(TrialEnd("failed", "the node died", retriable=True), MAIN_ID)
+    died = TrialEnd("failed", "the node died", retriable=True)
+    storage.end(died, MAIN_ID)
     assert storage.unfinished(trial, MAIN_ID)
     assert storage.read_resume() == b"state"
-    assert storage.history(trial, MAIN_ID).end == TrialEnd(
-        "failed", "the node died", retriable=True
-    )
+    assert storage.history(trial, MAIN_ID).end == died
     storage.begin(trial.spec)
     assert storage.history(trial, MAIN_ID).end is None
     storage.end(TrialEnd("failed", "NaN"), MAIN_ID)
     assert not storage.unfinished(trial, MAIN_ID)
     assert storage.read_resume() is None
     assert_holds(storage.history(trial, MAIN_ID), [1, 2, 3])
-
-
-def test_a_budget_spent_before_the_first_epoch_is_not_complete(tmp_path):
-    storage, trial = filled(tmp_path, epochs=0)
-    storage.end(TrialEnd("budget", "spent"), MAIN_ID)
-    history = storage.history(trial, MAIN_ID)
-    assert (history.complete, storage.unfinished(trial, MAIN_ID)) == (False, False)
 
 
 def test_plan_round_trip_and_pending(tmp_path):
@@ -258,113 +181,80 @@ def test_plan_round_trip_and_pending(tmp_path):
     ledger.write_plan(more, "name: made\n")
     assert len(ledger.pending(more)) == 4
     assert ledger.unplanned(plan(*trials[1:])) == [trials[0].id]
+    (tmp_path / "plan.json").unlink()
+    with pytest.raises(RunFolderError, match="it is not a run folder"):
+        ledger.write_plan(more, "")
 
 
-def test_equal_specifications_have_equal_ids_and_every_field_counts():
-    assert spec().id == spec().id
-    assert spec(seed=1).id != spec().id
+def test_specifications_have_ids_and_epochs_that_give_a_snapshot(tmp_path):
+    """Every field of a specification counts in its id; snapshots are every n-th and the last."""
+    assert spec().id == spec().id != spec(seed=1).id
     assert spec(seed=1).configuration == spec().configuration
-    assert (
-        len({spec(way=5).configuration, spec(way=6).configuration, spec(epochs=4).configuration})
-        == 3
-    )
-
-
-def test_recorded_epochs_are_every_nth_and_the_last():
+    others = spec(way=5), spec(way=6), spec(epochs=4)
+    assert len({other.configuration for other in others}) == 3
     assert spec(epochs=7, every=3).recorded_epochs == [3, 6, 7]
     assert spec(epochs=6, every=3).recorded_epochs == [3, 6]
     assert spec(epochs=2, every=5).recorded_epochs == [2]
+    # Records are in their order, also beyond four digits.
+    trial = planned(spec(epochs=10_000, every=9_999))
+    storage = Ledger(tmp_path).trial(trial.id)
+    for epoch in trial.spec.recorded_epochs:
+        storage.write_epoch(record(epoch), MAIN_ID, b"")
+    assert storage.history(trial, MAIN_ID).epochs.tolist() == [9_999, 10_000]
 
 
-def test_a_folder_that_is_no_run_is_refused(tmp_path):
-    (tmp_path / "thesis.tex").write_text("")
-    with pytest.raises(RunFolderError, match="it is not a run folder"):
-        Ledger(tmp_path).write_plan(plan(planned(spec())), "")
-
-
-def test_any_change_of_a_plan_is_damage_but_not_its_layout(tmp_path):
-    ledger = Ledger(tmp_path)
-    ledger.write_plan(plan(planned(spec()), planned(spec(1))), "")
-    content = json.loads((tmp_path / "plan.json").read_text())
-    (tmp_path / "plan.json").write_text(json.dumps(content))
-    assert ledger.read_plan() == plan(planned(spec()), planned(spec(1)))
-    trial = content["trials"][1]
-    for part, key in ((content, "name"), (content, "fingerprint"), (trial, "method")):
-        kept, part[key] = part[key], "another"
-        (tmp_path / "plan.json").write_text(json.dumps(content, indent=1))
+def test_any_change_of_a_plan_is_damage_but_not_its_layout_and_ids_are_of_their_specs(tmp_path):
+    ledger, path = Ledger(tmp_path), tmp_path / "plan.json"
+    whole = plan(planned(spec()), planned(spec(way=20)))
+    ledger.write_plan(whole, "")
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content))
+    assert ledger.read_plan() == whole
+    first, second = content["trials"]
+    for part, key in ((content, "name"), (content, "fingerprint"), (second, "method")):
+        path.write_text(
+            json.dumps(content).replace(json.dumps(part), json.dumps({**part, key: "x"}))
+        )
         with pytest.raises(RunFolderError, match="its checksum does not match"):
             ledger.read_plan()
-        part[key] = kept
-
-
-def test_a_trial_under_the_id_of_another_is_refused(tmp_path):
-    ledger = Ledger(tmp_path)
-    ledger.write_plan(plan(planned(spec()), planned(spec(way=20))), "")
-    content = json.loads((tmp_path / "plan.json").read_text())
-    first, second = content["trials"]
     for key in ("id", "configuration"):
-        kept, first[key] = first[key], second[key]
-        forge(tmp_path, "plan.json", content)
+        trials = [{**first, key: second[key]}, second]
+        forge(tmp_path, "plan.json", {**content, "trials": trials})
         with pytest.raises(RunFolderError, match=rf"trials\.0\.{key}: .* is not that of its spec"):
             ledger.read_plan()
-        first[key] = kept
 
 
-def test_whole_files_in_the_places_of_others_are_damaged(tmp_path):
+def test_undamaged_files_in_the_places_of_others_are_damaged(tmp_path):
     ledger, trials = Ledger(tmp_path), [planned(spec(seed)) for seed in (0, 1)]
-    for number, one in enumerate(trials):
-        storage = ledger.trial(one.id)
-        storage.begin(one.spec)
+    storages = [ledger.trial(trial.id) for trial in trials]
+    for number, (trial, storage) in enumerate(zip(trials, storages, strict=True)):
+        storage.begin(trial.spec)
         for epoch in (1, 2, 3):
             storage.write_epoch(record(epoch, number), MAIN_ID, b"")
         storage.write_resume(b"state %d" % number)
-    first, second = (tmp_path / "trials" / one.id for one in trials)
+    first, second = (storage.folder.path for storage in storages)
 
     def swap(a, b):
         kept = a.read_bytes()
         a.write_bytes(b.read_bytes())
         b.write_bytes(kept)
 
-    swap(first / "epochs/0001.json", second / "epochs/0001.json")
-    swap(second / "epochs/0002.json", second / "epochs/0003.json")
+    def swap_epochs():
+        swap(first / "epochs/0001.json", second / "epochs/0001.json")
+        swap(second / "epochs/0002.json", second / "epochs/0003.json")
+
+    swap_epochs()
     swap(first / "resume.state", second / "resume.state")
-    assert ledger.trial(trials[0].id).recorded(MAIN_ID) == {2, 3}
-    assert ledger.trial(trials[1].id).recorded(MAIN_ID) == set()
-    assert ledger.trial(trials[0].id).read_resume() is None
-    swap(first / "epochs/0001.json", second / "epochs/0001.json")
-    swap(second / "epochs/0002.json", second / "epochs/0003.json")
-    for one in trials:
-        ledger.trial(one.id).end(TrialEnd("done"), MAIN_ID)
+    assert [storage.recorded(MAIN_ID) for storage in storages] == [{2, 3}, set()]
+    assert storages[0].read_resume() is None
+    swap_epochs()
+    for storage in storages:
+        storage.end(DONE, MAIN_ID)
     for name in ("end.json", COMPACTED):
         swap(first / name, second / name)
-    # Both files of each are whole, and fit together: they are another trial's.
-    for one in trials:
-        assert not ledger.trial(one.id).history(one, MAIN_ID).complete
-
-
-def test_an_unfinished_trial_that_lacks_an_epoch_says_so(tmp_path):
-    storage, trial = filled(tmp_path)
-    (storage.folder.path / "epochs" / "0002.json").unlink()
-    assert storage.history(trial, MAIN_ID).damaged == (
-        f"{trial.id}: epochs are missing from its records",
-    )
-
-
-def test_records_are_in_the_order_of_epochs_beyond_four_digits(tmp_path):
-    trial = planned(spec(epochs=10_000, every=9_999))
-    storage = Ledger(tmp_path).trial(trial.id)
-    for epoch in (9_999, 10_000):
-        storage.write_epoch(record(epoch), MAIN_ID, b"")
-    assert storage.history(trial, MAIN_ID).epochs.tolist() == [9_999, 10_000]
-
-
-def test_ending_a_trial_removes_only_what_it_wrote(tmp_path):
-    storage, _ = filled(tmp_path)
-    own, foreign = storage.folder.path / "epochs", ["00001.json", "0001.json.bak", "1.json"]
-    for name in foreign:
-        (own / name).write_text("mine")
-    storage.end(TrialEnd("done"), MAIN_ID)
-    assert sorted(path.name for path in own.iterdir()) == foreign
+    # Both files of each are undamaged, and fit together: they are another trial's.
+    for trial, storage in zip(trials, storages, strict=True):
+        assert not storage.history(trial, MAIN_ID).complete
 
 
 @pytest.mark.parametrize("where", ["trials", "trial", "epochs", "measured"])
@@ -376,13 +266,13 @@ def test_ending_a_trial_deletes_nothing_through_a_link(tmp_path, where):
     linked.rename(outside)
     linked.symlink_to(outside)
     before = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
-    expected = pytest.raises(RunFolderError, match="it is a symbolic link, not a folder")
+    refusal = "it is a symbolic link, not a folder"
+    expected = pytest.raises(RunFolderError, match=refusal)
     with expected if where != "measured" else nullcontext():  # what is not there to compact
-        storage.end(TrialEnd("done"), MAIN_ID)
-    with pytest.raises(RunFolderError, match="it is a symbolic link, not a folder"):
+        storage.end(DONE, MAIN_ID)
+    with pytest.raises(RunFolderError, match=refusal):
         storage.write_epoch(record(4), MAIN_ID, b"")
-    kept = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
-    assert {path: kept[path] for path in before} == before
+    assert {path: path.read_bytes() for path in before} == before
     assert storage.history(trial, MAIN_ID).damaged == (str(linked),)
 
 
@@ -400,7 +290,7 @@ def test_a_snapshot_is_compared_with_what_was_recorded_with_its_epoch(tmp_path):
             storage.check_snapshot(2)
         path.unlink()
         path.write_bytes(b"weights")
-        storage.end(TrialEnd("done"), MAIN_ID)
+        storage.end(DONE, MAIN_ID)
 
 
 def of(further, **changes):
@@ -424,22 +314,19 @@ def test_former_protocols_stay_and_a_name_with_another_meaning_is_refused(tmp_pa
     # A former main protocol is kept under its id.
     main = replace(MAIN_PROTOCOL, protocol=ten_shot)
     now = ledger.write_plan(replace(plan(planned(spec())), protocols=(main,)), "")
-    assert [one.name for one in now.protocols] == ["main", MAIN_ID, "5-shot"]
+    assert [protocol.name for protocol in now.protocols] == ["main", MAIN_ID, "5-shot"]
     assert ledger.read_plan() == now
     with pytest.raises(UnknownName, match="did you mean '5-shot'"):
         now.protocol("5-shoot")
 
 
-@pytest.mark.parametrize("place", ["name", "classes"])
-def test_control_characters_in_a_protocol_are_refused(tmp_path, place):
+def test_control_characters_in_a_protocol_are_refused(tmp_path):
     Ledger(tmp_path).write_plan(of(FIVE_SHOT), "")
     content = json.loads((tmp_path / "plan.json").read_text())
-    one = content["protocols"][1]
-    if place == "name":
-        one["name"] = "5\x1b[2J"
-    else:
-        one["protocol"]["classes"] = ["a", "b\x1b[2J"]
-    forge(tmp_path, "plan.json", content)
-    with pytest.raises(RunFolderError, match="holds the control character") as refused:
-        Ledger(tmp_path).read_plan()
-    assert "\x1b" not in str(refused.value)
+    main, further = content["protocols"]
+    classes = {**further["protocol"], "classes": ["a", "b\x1b[2J"]}
+    for change in ({"name": "5\x1b[2J"}, {"protocol": classes}):
+        forge(tmp_path, "plan.json", {**content, "protocols": [main, {**further, **change}]})
+        with pytest.raises(RunFolderError, match="holds the control character") as refused:
+            Ledger(tmp_path).read_plan()
+        assert "\x1b" not in str(refused.value)

@@ -22,22 +22,22 @@ with run_lock(Path(sys.argv[1])):
 """
 
 
+def lock(folder):
+    """Hold the lock of a folder for a moment."""
+    with run_lock(folder):
+        return json.loads((folder / "lock").read_text())
+
+
 def test_the_second_run_is_refused_with_host_and_pid_until_the_first_dies(tmp_path):
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True
-    ) as first:
-        assert first.stdout is not None
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout.readline() == "held\n"
         try:
-            with (
-                pytest.raises(RunFolderError, match=f"process {first.pid} on "),
-                run_lock(tmp_path),
-            ):
-                pass
+            with pytest.raises(RunFolderError, match=f"process {first.pid} on "):
+                lock(tmp_path)
         finally:
             first.kill()
-    with run_lock(tmp_path):
-        assert json.loads((tmp_path / "lock").read_text())["pid"] == os.getpid()
+    assert lock(tmp_path)["pid"] == os.getpid()
     assert (tmp_path / "lock").read_text() == ""
 
 
@@ -54,29 +54,15 @@ def test_a_live_holder_on_another_host_is_respected(tmp_path, monkeypatch):
     # The clock of the folder's file system decides: this host's may be an hour behind.
     late = time.time() - 3600
     monkeypatch.setattr(time, "time", lambda: late)
-    with pytest.raises(RunFolderError, match="process 7 on elsewhere"), run_lock(tmp_path):
-        pass
+    with pytest.raises(RunFolderError, match="process 7 on elsewhere"):
+        lock(tmp_path)
 
 
 @pytest.mark.parametrize("seconds", [-STALE_SECONDS - 1, STALE_SECONDS + 30, 10 * 365 * 86400])
 def test_a_lock_from_the_past_or_the_future_is_no_sign_of_life(tmp_path, seconds):
     elsewhere(tmp_path, seconds)
     assert holder_of(tmp_path) is None
-    with run_lock(tmp_path):
-        pass
-
-
-def test_a_folder_without_permission_is_reported(tmp_path):
-    """As a user without rights: root may write anywhere, unless it gives up that capability."""
-    (tmp_path / "locked").mkdir(mode=0o555)
-    rights = ["setpriv", "--bounding-set=-dac_override"] if os.getuid() == 0 else []
-    for use in ("run_lock(path).__enter__()", "check_writable(path)"):
-        program = f"{IMPORTS}\npath = Path('locked/run')\n{use}"
-        done = subprocess.run(
-            [*rights, sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True
-        )
-        error = "RunFolderError: The run folder locked/run cannot be written: Permission denied"
-        assert error in done.stderr
+    lock(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["[1, 2", "[" * 4000, '{"host": ["x"], "pid": {}}', "\0" * 9])
@@ -84,21 +70,32 @@ def test_a_lock_that_nobody_wrote_is_nobodys(tmp_path, text):
     (tmp_path / "lock").write_text(text)
     os.utime(tmp_path / "lock", (0, 0))
     assert holder_of(tmp_path) is None
-    with run_lock(tmp_path):
-        pass
+    lock(tmp_path)
+
+
+def test_a_folder_without_permission_is_reported(tmp_path):
+    """As a user without rights: root may write anywhere, unless it gives up that capability."""
+    (tmp_path / "locked").mkdir(mode=0o555)
+    rights = ["setpriv", "--bounding-set=-dac_override"] if os.getuid() == 0 else []
+    for use in ("run_lock(path).__enter__()", "check_writable(path)"):
+        program = [sys.executable, "-c", f"{IMPORTS}\npath = Path('locked/run')\n{use}"]
+        done = subprocess.run([*rights, *program], cwd=tmp_path, capture_output=True, text=True)
+        error = "RunFolderError: The run folder locked/run cannot be written: Permission denied"
+        assert error in done.stderr
 
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("kind", [*hostile.KINDS, "hard link"])
 def test_a_lock_that_is_no_file_of_its_own_is_refused(tmp_path, kind):
-    (tmp_path / "run").mkdir()
+    run, secret = tmp_path / "run", tmp_path / "secret"
+    run.mkdir()
     if kind == "hard link":
-        (tmp_path / "secret").write_text("secret")
-        os.link(tmp_path / "secret", tmp_path / "run" / "lock")
+        secret.write_text("secret")
+        os.link(secret, run / "lock")
     else:
-        hostile.put(kind, tmp_path / "run" / "lock", tmp_path / "secret")
-    for use in (holder_of, lambda folder: run_lock(folder).__enter__()):
+        hostile.put(kind, run / "lock", secret)
+    for use in (holder_of, lock):
         with pytest.raises(RunFolderError, match="not a file of its own: the folder cannot be"):
-            use(tmp_path / "run")
+            use(run)
     assert sorted(os.listdir(tmp_path)) == ["run", "secret"]
-    assert (tmp_path / "secret").read_text() == "secret"
+    assert secret.read_text() == "secret"

@@ -7,12 +7,16 @@ import pytest
 from fsl_sweep.orchestrator.errors import Damaged, MachineFailure, RunFolderError
 from fsl_sweep.orchestrator.ledger.storage import Folder
 
+HALF = ".unfinished-" + "0" * 32
 
-def test_files_are_replaced_whole(tmp_path):
-    folder = Folder(tmp_path)
+
+def test_files_are_replaced_completely_below_a_folder_that_may_be_a_link(tmp_path):
+    (tmp_path / "far").mkdir()
+    (tmp_path / "near").symlink_to(tmp_path / "far")
+    folder = Folder(tmp_path / "near")
     folder.write("a/b.json", b"one")
     folder.write("a/b.json", b"two")
-    assert folder.read("a/b.json") == b"two"
+    assert folder.read("a/b.json") == (tmp_path / "far/a/b.json").read_bytes() == b"two"
     assert (folder / "a").names() == ["b.json"]
     assert folder.read("a/none") is None
     assert (folder / "nowhere").names() == []
@@ -30,36 +34,29 @@ def test_a_failed_write_leaves_what_was_there_and_no_litter(tmp_path, monkeypatc
         folder.write("x", b"new")
     assert folder.read("x") == b"old"
     assert os.listdir(tmp_path) == ["x"]
+    with pytest.raises(RunFolderError, match="x/y could not be written"):
+        Folder(tmp_path / "x").write("y", b"")
 
 
-def test_temporaries_of_a_killed_process_are_invisible_and_swept(tmp_path):
-    folder = Folder(tmp_path)
-    folder.write("a/x", b"1")
-    half = ".unfinished-" + "0" * 32
-    folder.write("trials/x", b"1")
-    for place in ("trials", "."):
-        (tmp_path / place / half).write_bytes(b"half")
+def test_temporaries_of_a_killed_process_are_invisible_and_swept_but_not_through_a_link(tmp_path):
+    run, outside = tmp_path / "run", tmp_path / "outside"
+    folder = Folder(run)
+    for name in ("a/x", "trials/x"):
+        folder.write(name, b"1")
+    outside.mkdir()
+    (run / "tasks").symlink_to(outside)
+    for place in ("trials", ".", "tasks"):
+        (run / place / HALF).write_bytes(b"half")
     assert (folder / "trials").names() == ["x"]
-    kept = [tmp_path / "a" / half, tmp_path / "trials" / ".unfinished-thesis"]
+    kept = [run / "a" / HALF, run / "trials" / ".unfinished-thesis"]
     for path in kept:
         path.write_text("not ours")
-    folder.sweep_unfinished()
-    assert sorted(os.listdir(tmp_path / "trials")) == [".unfinished-thesis", "x"]
-    assert sorted(os.listdir(tmp_path)) == ["a", "trials"]
-    assert all(path.is_file() for path in kept)
-
-
-def test_no_temporary_is_removed_through_a_link(tmp_path):
-    outside, half = tmp_path / "outside", ".unfinished-" + "0" * 32
-    outside.mkdir()
-    (outside / half).write_text("another run's")
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "trials").symlink_to(outside)
-    (tmp_path / "way").symlink_to(tmp_path / "run")
-    (tmp_path / "run" / half).write_text("ours")
+    (tmp_path / "way").symlink_to(run)
     Folder(tmp_path / "way").sweep_unfinished()
-    assert os.listdir(outside) == [half]
-    assert os.listdir(tmp_path / "run") == ["trials"]
+    assert sorted(os.listdir(run / "trials")) == [".unfinished-thesis", "x"]
+    assert sorted(os.listdir(run)) == ["a", "tasks", "trials"]
+    assert os.listdir(outside) == [HALF]
+    assert all(path.is_file() for path in kept)
 
 
 @pytest.mark.timeout(20)
@@ -79,22 +76,8 @@ def test_what_is_no_file_is_neither_read_nor_waited_for_nor_written_through(tmp_
     assert (tmp_path / "secret").read_text() == "secret"
 
 
-def test_the_run_folder_itself_may_be_a_link(tmp_path):
-    (tmp_path / "far").mkdir()
-    (tmp_path / "near").symlink_to(tmp_path / "far")
-    Folder(tmp_path / "near").write("a/x", b"1")
-    assert (tmp_path / "far" / "a" / "x").read_bytes() == b"1"
-
-
-def test_a_file_in_place_of_the_folder_is_reported_with_its_path(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RunFolderError, match="file/x could not be written"):
-        Folder(tmp_path / "file").write("x", b"")
-
-
 def test_a_folder_that_vanished_is_reported_and_not_made_again(tmp_path):
-    root = tmp_path / "run"
-    root.mkdir()
+    (root := tmp_path / "run").mkdir()
     folder = Folder(root, standing=root) / "trials" / "a"
     folder.write("epochs/1", b"1")
     shutil.rmtree(root)

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 import torch
 from made import benchmark, writer_benchmark
-from trained import CPU
+from trained import CPU, NOVEL, built
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.mixed import MixedTasks
-from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
@@ -23,12 +22,7 @@ from fsl_sweep.orchestrator.records.model import Named
 from fsl_sweep.orchestrator.records.protocol import Episode, Protocol, Tasks, episode_shape
 
 EPISODE = Episode(way=3, shot=1, query=2)
-NOVEL = "novel", "report"
-
-
-@pytest.fixture(scope="module")
-def data():
-    return benchmark()
+SPLITS = ("train", *MEASURES)
 
 
 def drawn(data, tasks=40, other=None, **changes):
@@ -43,28 +37,27 @@ def used(episodes):
     return both[both >= 0]
 
 
-def same(one, other):
-    return all(np.array_equal(getattr(one, k), getattr(other, k)) for k in ("support", "query"))
+def same(episodes, others):
+    pairs = zip(vars(episodes).values(), vars(others).values(), strict=True)
+    return all(np.array_equal(part, other) for part, other in pairs)
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{"mixture": 0.5}, {"classes": ("class 1", "class 5", "class 20")}],
-    ids=["mixture", "classes"],
+    ("changes", "measure"),
+    [
+        ({"mixture": 0.5}, "novel"),
+        ({"classes": ("class 1", "class 5", "class 20")}, "novel"),
+        ({"settings": {"base_query": 1}}, "base"),
+    ],
+    ids=["mixture", "classes", "queries of BaseGen"],
 )
-def test_base_and_val_are_those_of_the_main_protocol(data, changes):
+def test_the_tasks_of_other_measures_are_those_of_the_main_protocol(data, changes, measure):
     main, other = drawn(data), drawn(data, **changes)
     for key, episodes in main.episodes.items():
-        assert same(episodes, other.episodes[key]) == (key[0] != "novel")
-        assert (main.draws[key] == other.draws[key]) == (key[0] != "novel")
-
-
-def test_base_gen_may_have_fewer_queries(data):
-    main, fewer = drawn(data), drawn(data, settings={"base_query": 1})
-    for key, episodes in main.episodes.items():
-        assert fewer.episodes[key].query.shape[2] == (1 if key[0] == "base" else 2)
-        assert same(episodes, fewer.episodes[key]) == (key[0] != "base")
-        assert (main.draws[key] == fewer.draws[key]) == (key[0] != "base")
+        assert same(episodes, other.episodes[key]) == (key[0] != measure)
+        assert (main.draws[key] == other.draws[key]) == (key[0] != measure)
+        queries = 1 if key[0] == measure == "base" else 2
+        assert other.episodes[key].query.shape[2] == queries
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
@@ -91,17 +84,12 @@ def test_a_list_of_classes_takes_every_example_that_was_not_trained_on(data):
     assert same(episodes, drawn(data, 2000, classes=names).episodes[NOVEL])
 
 
-GLYPHS = {
-    "base_alphabets": 2,
-    "val_alphabets": 1,
-    "novel_alphabets": 1,
-    "classes_per_alphabet": 4,
-    "examples": 12,
-}
+ALPHABETS = {"base_alphabets": 2, "val_alphabets": 1, "novel_alphabets": 1}
 
 
 def glyphs(place, **options):
-    return open_benchmark("glyphs", {**GLYPHS, **options}, None, place)
+    small = {**ALPHABETS, "classes_per_alphabet": 4, "examples": 12}
+    return open_benchmark("glyphs", {**small, **options}, None, place)
 
 
 def rgb(data):
@@ -109,19 +97,22 @@ def rgb(data):
     shades = np.array([1.0, 0.5, 0.25]).reshape(1, 3, 1, 1)
     images = (data.novel.pool.images * shades).astype(np.uint8)
     pool = ImagePool.in_memory(images, data.novel.pool.labels, data.novel.pool.class_names)
-    parts = {m: data.distribution(m) for m in ("train", *MEASURES)}
-    return Benchmark.of(
-        "colours", **{m: ClassTasks(pool, one.classes, one.examples) for m, one in parts.items()}
-    )
+    parts = {split: data.distribution(split) for split in SPLITS}
+    coloured = {s: ClassTasks(pool, of.classes, of.examples) for s, of in parts.items()}
+    return Benchmark.of("colours", **coloured)
 
 
 @pytest.mark.parametrize(("trained", "other"), [("grey", "grey"), ("grey", "rgb"), ("rgb", "grey")])
 def test_another_benchmarks_novel_classes_are_fitted_to_what_was_trained_on(
     tmp_path, trained, other
 ):
-    made = {"grey": lambda one: one, "rgb": rgb}
-    ours = made[trained](glyphs(tmp_path, image_size=16))
-    theirs = made[other](glyphs(tmp_path, image_size=24, seed=1))
+    ours, theirs = (
+        rgb(images) if colours == "rgb" else images
+        for colours, images in (
+            (trained, glyphs(tmp_path, image_size=16)),
+            (other, glyphs(tmp_path, image_size=24, seed=1)),
+        )
+    )
     named = Named(name="glyphs", image_size=24, seed=1)
     tasks = drawn(ours, other=theirs, benchmark=named)
     episodes = tasks.episodes[NOVEL]
@@ -140,28 +131,15 @@ def test_another_benchmarks_novel_classes_are_fitted_to_what_was_trained_on(
     torch.testing.assert_close(seen.unit(indices), fitted)
     mean, std = (torch.tensor(x).view(1, -1, 1, 1) for x in (ours.pixel_mean, ours.pixel_std))
     torch.testing.assert_close(seen.normalised(fitted), ((fitted - mean) / std).float())
-    learner = build_learner(
-        {"name": "protonet"}, {"name": "conv4", "width": 4}, ours.image_shape, 8, 0
-    )
+    learner = built(ours, "protonet", 8, {"name": "conv4", "width": 4})
     scores = Evaluator(ours, {"other": tasks}, CPU).measure(learner)["other"]
+    right, correct = torch.arange(3).repeat_interleave(2), []
     with torch.no_grad():
-        counts = []
-        for support, query in zip(episodes.support, episodes.query, strict=True):
-            features = [
-                learner.eval().embed(seen.normalised(seen.unit(part.ravel())))
-                for part in (support, query)
-            ]
-            logits = learner.head(features[0].view(1, 3, 1, -1), features[1][None])[0]
-            counts.append(int((logits.argmax(1) == torch.arange(3).repeat_interleave(2)).sum()))
-    assert scores[NOVEL].correct.tolist() == counts
-
-
-def test_another_split_of_the_trained_pool_that_has_trained_examples_is_refused(data):
-    pool = data.train.pool
-    parts = {m: data.distribution(m) for m in ("train", "base", "val")}
-    other = Benchmark.of("resplit", **parts, novel=ClassTasks(pool, np.arange(10, 24)))
-    with pytest.raises(BadData, match=r"18 of the 168 novel examples of 'resplit' were trained on"):
-        drawn(data, other=other, benchmark=Named(name="resplit"))
+        for parts in zip(episodes.support, episodes.query, strict=True):
+            support, query = (learner.embed(seen.normalised(seen.unit(p.ravel()))) for p in parts)
+            logits = learner.head(support.view(1, 3, 1, -1), query[None])[0]
+            correct.append(int((logits.argmax(1) == right).sum()))
+    assert scores[NOVEL].correct.tolist() == correct
 
 
 def exhausted(counts, way, per_class, rng):
@@ -176,34 +154,30 @@ def exhausted(counts, way, per_class, rng):
 def test_without_replacement_no_example_is_twice_in_a_set_and_they_are_used_up(data):
     tasks = drawn(data, 1000, settings={"replacement": False})
     for (measure, _), episodes in tasks.episodes.items():
-        everyone = used(episodes)
+        everyone, distribution = used(episodes), data.distribution(measure)
         assert len(set(everyone)) == len(everyone)
-        distribution = data.distribution(measure)
         assert set(everyone) <= set(distribution.examples)
-        uses = Counter(data.train.pool.labels[everyone])
-        left = [n - uses[c] for c, n in zip(distribution.classes, distribution.counts, strict=True)]
-        assert sum(one >= 3 for one in left) < 3  # no further task could be drawn
-        possible = {
-            exhausted(distribution.counts, 3, 3, np.random.default_rng(s)) for s in range(300)
-        }
+        uses, counts = Counter(data.train.pool.labels[everyone]), distribution.counts
+        left = [n - uses[c] for c, n in zip(distribution.classes, counts, strict=True)]
+        assert sum(n >= 3 for n in left) < 3  # no further task could be drawn
+        possible = {exhausted(counts, 3, 3, np.random.default_rng(s)) for s in range(300)}
         assert len(episodes) in possible
     few = drawn(data, 3, settings={"replacement": False})
-    assert {len(one) for one in few.episodes.values()} == {3}
+    assert {len(episodes) for episodes in few.episodes.values()} == {3}
     assert not same(few.episodes["val", "report"], few.episodes["val", "selection"])
+
+
+ONCE = {"settings": {"replacement": False}}
 
 
 @pytest.mark.parametrize(
     ("made", "changes", "problem"),
     [
-        (
-            benchmark,
-            {"classes": ("class 1", "clas 2")},
-            "no class 'clas 2'; did you mean 'class 2'",
-        ),
+        (benchmark, {"classes": ("clas 2",)}, "no class 'clas 2'; did you mean 'class 2'"),
         (writer_benchmark, {"mixture": 0.5}, "a mixture is of tasks of classes.* of writers"),
         (writer_benchmark, {"classes": ("character 1",)}, "cannot be listed .* of writers"),
-        (writer_benchmark, {"settings": {"replacement": False}}, "cannot be drawn without"),
-        (benchmark, {"mixture": 0.5, "settings": {"replacement": False}}, "without replacement"),
+        (writer_benchmark, ONCE, "cannot be drawn without"),
+        (benchmark, {"mixture": 0.5, **ONCE}, "without replacement"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(made, changes, problem):
@@ -211,6 +185,11 @@ def test_what_cannot_be_drawn_is_refused(made, changes, problem):
         drawn(made(), 3, **changes)
 
 
-def test_base_and_novel_classes_of_two_pools_cannot_be_mixed(data, tmp_path):
+def test_what_another_benchmark_cannot_give_is_refused(data, tmp_path):
+    """Examples that were trained on, and a mixture of the classes of two pools."""
+    parts = {split: data.distribution(split) for split in ("train", "base", "val")}
+    other = Benchmark.of("resplit", **parts, novel=ClassTasks(data.train.pool, np.arange(10, 24)))
+    with pytest.raises(BadData, match=r"18 of the 168 novel examples of 'resplit' were trained on"):
+        drawn(data, other=other, benchmark=Named(name="resplit"))
     with pytest.raises(BadData, match="are in two"):
         drawn(data, other=glyphs(tmp_path), benchmark=Named(name="glyphs"), mixture=0.5)

@@ -2,11 +2,13 @@
 
 import pytest
 from installed import distribution
-from planning_of import mistake, planned, replaced
+from planning_of import mistake, planned
+from pydantic import BaseModel
 
+from fsl_sweep.learners.options import Options
 from fsl_sweep.orchestrator import catalogue
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.planning import plan_sweep as resolve
+from fsl_sweep.orchestrator.planning import plan_sweep
 from fsl_sweep.orchestrator.records.model import digest
 
 FOLDED = """
@@ -28,23 +30,10 @@ seeds: [0, 7]
 cross_validation: {folds: 2, over: base+val, seed: 3}
 budget: {seconds: 60}
 """
-GRID = """
-name: wide
-benchmark: {name: glyphs}
-defaults: {backbone: {name: conv4}, optimizer: {lr: LR}}
-methods:
-  PN: {learner: {name: protonet, scale: SCALE}, train: {query: QUERY}}
-  RR: {learner: {name: ridge}}
-MORE
-"""
 
 
-def grid(lr="0.1", scale="10", query="15", more=""):
-    return replaced(GRID, LR=lr, SCALE=scale, QUERY=query, MORE=more)
-
-
-def values(count, start=1):
-    return f"{{grid: {list(range(start, start + count))}}}"
+def values(count):
+    return f"{{grid: {list(range(1, count + 1))}}}"
 
 
 def test_entry_points_are_not_scanned_again_for_each_trial(tmp_path, monkeypatch):
@@ -57,9 +46,36 @@ def test_entry_points_are_not_scanned_again_for_each_trial(tmp_path, monkeypatch
 
     monkeypatch.setattr(catalogue, "entry_points", counted)
     monkeypatch.syspath_prepend(tmp_path / "another place, where nobody has looked yet")
-    planned(grid(scale=values(20)))
+    planned(f"M.learner.scale={values(20)}")
     assert scans
     assert len(scans) == len(set(scans))
+
+
+def test_options_are_checked_once_for_each_section_of_a_method(monkeypatch):
+    """Three methods, of which two vary their learner, and one what its learner trains on."""
+    checked = []
+    real = BaseModel.model_validate.__func__
+
+    def counted(model, *arguments):
+        checked.extend([model.__name__] if issubclass(model, Options) else [])
+        return real(model, *arguments)
+
+    monkeypatch.setattr(BaseModel, "model_validate", classmethod(counted))
+    plan = planned(
+        "M.train.way={grid: [2, 3, 4, 5]}",
+        "methods.N={learner: {name: protonet, scale: {grid: [1, 2, 3, 4]}}}",
+        "methods.R={learner: {name: {grid: [ridge, protonet]}}, epochs: {grid: [1, 2]}}",
+        "seeds=[0, 1, 2]",
+    )
+    assert len(plan.trials) == 3 * 4 * 3
+    counts = {name: checked.count(name) for name in checked}
+    assert counts == {"Conv4Options": 3, "ProtonetOptions": 1 + 4 + 1, "RidgeOptions": 1}
+    # What is kept from one configuration is not taken for another.
+    specs = [trial.spec for trial in plan.trials[::3]]
+    assert [spec.train.way for spec in specs[:4]] == [2, 3, 4, 5]
+    assert [spec.learner.options["scale"] for spec in specs[:8]] == [10.0] * 4 + [1, 2, 3, 4]
+    names = [(spec.learner.name, spec.epochs) for spec in specs[8:]]
+    assert names == [(name, epochs) for epochs in (1, 2) for name in ("ridge", "protonet")]
 
 
 def test_a_package_that_comes_onto_the_path_is_found(tmp_path, monkeypatch):
@@ -70,41 +86,37 @@ def test_a_package_that_comes_onto_the_path_is_found(tmp_path, monkeypatch):
 
 
 def test_the_ids_are_those_that_they_were():
-    trials = planned(FOLDED).trials
-    assert [trial.id for trial in trials[::5]] == [
-        "2fa307bf22183eb7",
-        "528aa6eb07ebf02a",
-        "64a2989b756cf4d3",
-        "ff402ddb561f3cf1",
-    ]
-    assert [trial.configuration for trial in trials[::6]] == [
-        "9a0b0370c3fa91a2",
-        "2172de470c047a07",
-        "9621c32286c2c6ee",
-    ]
+    trials = planned(text=FOLDED).trials
+    ids = "2fa307bf22183eb7 528aa6eb07ebf02a 64a2989b756cf4d3 ff402ddb561f3cf1"
+    assert [trial.id for trial in trials[::5]] == ids.split()
+    configurations = "9a0b0370c3fa91a2 2172de470c047a07 9621c32286c2c6ee"
+    assert [trial.configuration for trial in trials[::6]] == configurations.split()
     assert digest([trial.id for trial in trials]) == "05cf49b640e71b51"
 
 
-def test_a_grid_that_nobody_can_mean_is_refused_before_it_is_made():
-    text = grid("{grid: [0.1, 0.2]}", values(1000), values(1000), "seeds: [0, 1, 2]")
-    assert mistake(planned, text) == (
-        "methods.PN: optimizer.lr: 2 x learner.scale: 1,000 x train.query: 1,000 x "
-        "seeds: 3 makes 6,000,000 trials; a sweep has at most 1,000,000. Leave "
-        "out values, or draw some of the combinations: write 'choice' in "
-        "place of 'grid', and how many to draw as 'samples'"
-    )
-
-
-def test_draws_seeds_and_folds_count_too():
-    drawn = "{loguniform: [0.001, 0.1]}"
-    more = "samples: 200000\nseeds: [0, 1]\ncross_validation: {folds: 4}"
-    told = "learner.scale: 2 x samples: 200,000 x seeds: 2 x full trial and class folds: 5 makes "
-    said = mistake(planned, grid(drawn, "{grid: [1, 2]}", more=more))
-    assert said.startswith(f"methods.PN: {told}4,000,000 trials")
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        (
+            [f"M.learner.scale={values(1000)}", f"M.train.query={values(1000)}"],
+            "learner.scale: 1,000 x train.query: 1,000 x samples: 2 x seeds: 3 makes 6,000,000 "
+            "trials; a sweep has at most 1,000,000. Leave out values, or draw some of the "
+            "combinations: write 'choice' in place of 'grid', and how many to draw as 'samples'",
+        ),
+        (
+            ["samples=200000", f"M.learner.scale={values(2)}", "cross_validation={folds: 4}"],
+            "learner.scale: 2 x samples: 200,000 x seeds: 3 x full trial and class folds: 5 makes ",
+        ),
+    ],
+)
+def test_a_grid_that_nobody_can_mean_is_refused_before_it_is_made(changes, problem):
+    drawn = ["M.optimizer.lr={loguniform: [0.001, 0.1]}", "samples=2", "seeds=[0, 1, 2]"]
+    assert mistake(planned, *drawn, *changes).startswith(f"methods.M: {problem}")
 
 
 def test_the_most_that_is_allowed_is_planned(monkeypatch):
-    monkeypatch.setattr(resolve, "MOST_TRIALS", 4)
-    assert len(planned(grid(scale=values(3))).trials) == 4
+    monkeypatch.setattr(plan_sweep, "MOST_TRIALS", 4)
+    other = "methods.RR={learner: {name: ridge}}"
+    assert len(planned(other, f"M.learner.scale={values(3)}").trials) == 4
     with pytest.raises(ConfigError, match="at most 4"):
-        planned(grid(scale=values(4)))
+        planned(other, f"M.learner.scale={values(4)}")

@@ -7,20 +7,16 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from planning_of import planned
 
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.tasks.attributes import FixedTasks
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.cli import invoke
-from fsl_sweep.orchestrator.errors import BadData
-from fsl_sweep.orchestrator.planning.feasibility import check_feasible
-from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
-from fsl_sweep.orchestrator.records.protocol import MAIN
-from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 from fsl_sweep.orchestrator.trial.training import Training
 
-SWEEP = yaml.safe_load("""
+SWEEP = """
 name: pairs
 benchmark: {name: glyphs, tasks: attributes-ood, image_size: 16, examples: 20, held_out: 0.6,
             training_tasks: 6}
@@ -28,61 +24,22 @@ episode: {way: 2, shot: 1, query: 2}
 evaluation: {selection_tasks: 20, report_tasks: 20}
 defaults: {backbone: {name: conv4, width: 4}, optimizer: {lr: 0.1}, epochs: 2, batches: 3,
            augment: crop-jitter-flip}
-""")
-PN = {
-    "learner": {"name": "protonet"},
-    "train": {"way": 2, "shot": 1, "query": 2, "tasks_per_batch": 2},
-}
+methods:
+  M: {learner: {name: protonet}, train: {way: 2, shot: 1, query: 2, tasks_per_batch: 2}}
+"""
 
 
 @pytest.fixture(scope="module")
 def benchmark(tmp_path_factory):
-    options = {key: value for key, value in SWEEP["benchmark"].items() if key != "name"}
+    options = {**yaml.safe_load(SWEEP)["benchmark"]}
+    del options["name"]
     return open_benchmark("glyphs", options, None, tmp_path_factory.mktemp("home"))
 
 
-def sweep(**method):
-    return {**SWEEP, "methods": {"M": {**PN, **method}}}
-
-
-def planned(*overrides, **method):
-    return plan_sweep(load_sweep(sweep(**method), overrides))
-
-
-@pytest.mark.parametrize(
-    ("learner", "train"),
-    [
-        ("supervised", {"batch_size": 8}),
-        (
-            "meta-baseline",
-            {"batch_size": 8, "meta": {"epochs": 1, "way": 2, "shot": 1, "query": 2}},
-        ),
-    ],
-)
-def test_batches_of_labels_are_refused_where_images_have_none(tmp_path, benchmark, learner, train):
-    plan = planned(learner={"name": learner}, train=train)
-    with pytest.raises(BadData, match=f"M: {learner} trains on batches of labelled images, but"):
-        check_feasible(plan, {MAIN: benchmark})
-    classes = open_benchmark("glyphs", {"examples": 20, "image_size": 16}, None, tmp_path)
-    check_feasible(plan, {MAIN: classes})
-
-
-def test_a_fixed_support_is_refused(benchmark):
-    train = {"way": 2, "shot": 1, "query": 2, "fixed_support": True}
-    with pytest.raises(BadData, match=r"M.*fixed_support.*attributes"):
-        check_feasible(planned(train=train), {MAIN: benchmark})
-
-
-def test_other_ways_than_two_are_refused(benchmark):
-    with pytest.raises(BadData, match=r"M, base tasks: .* have 2 classes.*not 5; write `way: 2`"):
-        check_feasible(planned("episode.way=5"), {MAIN: benchmark})
-    check_feasible(planned(), {MAIN: benchmark})
-
-
 def test_training_goes_over_the_fixed_tasks_and_augments_their_images(benchmark, monkeypatch):
-    (trial,) = planned().trials
+    (trial,) = planned(text=SWEEP).trials
     spec = trial.spec
-    parts = ({"name": named.name, **named.options} for named in (spec.learner, spec.backbone))
+    parts = (spec.learner.model_dump(), spec.backbone.model_dump())
     learner = build_learner(*parts, benchmark.image_shape, benchmark.n_base_classes, 0)
     run = Training(spec, benchmark, learner, torch.device("cpu"))
     rectangular, seen = run._rectangular, []
@@ -115,7 +72,7 @@ def test_training_goes_over_the_fixed_tasks_and_augments_their_images(benchmark,
 def test_a_trial_on_attribute_pairs_runs_to_its_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
-    Path("s.yaml").write_text(yaml.safe_dump(sweep()))
+    Path("s.yaml").write_text(SWEEP)
     assert invoke(["trial", "s.yaml", "--index", "0", "-o", "run"]) == 0, capsys.readouterr().err
     (path,) = tmp_path.glob("run/tasks/*/novel-report.json")
     tuples = json.loads(path.read_text())["classes"]

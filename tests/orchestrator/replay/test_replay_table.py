@@ -1,23 +1,22 @@
 """A table is the same table whatever types its columns have, and whatever file it is in."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from recorded import run_folder
+from tables import exported, made
 
+import fsl_sweep
 from fsl_sweep.orchestrator.errors import BadData
+from fsl_sweep.orchestrator.replay.benchmarks import sources_by_benchmark
 from fsl_sweep.orchestrator.replay.merged import open_sources
-
-Rows = list[tuple[object, ...]]
 
 
 def natural() -> pd.DataFrame:
     """A table as it comes out of pandas: ``fold`` and ``task`` are float64, for they lack some."""
-    rows: Rows = []
+    rows: list[tuple[object, ...]] = []
     for seed in (0, 1):
         for fold in (None, 0, 1):
             for epoch in (1, 2):
@@ -31,123 +30,148 @@ def natural() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
-def told(path: Path) -> list[object]:
+def files_of(frame, place):
+    frame.to_csv(place / "t.csv", index=False)
+    frame.to_parquet(place / "t.parquet", index=False)
+    return [place / "t.csv", place / "t.parquet"]
+
+
+def read(path) -> list[object]:
     """All that a report is made from."""
     source = open_sources([path])
-    found: list[object] = [source.facts.tasks]
-    for one in source.histories():
-        found += [one.trial, one.method, one.configuration, one.seed, one.fold, one.epochs.tolist()]
-        found += [(pair, table.load().tolist()) for pair, table in one.scores.items()]
-    return found
+    content: list[object] = [source.info.tasks]
+    for trial in source.histories():
+        content += [trial.trial, trial.method, trial.configuration, trial.seed, trial.fold]
+        content += [trial.epochs.tolist()]
+        content += [(key, table.load().tolist()) for key, table in trial.scores.items()]
+    return content
 
 
-WHOLE = ("seed", "epoch")
-GAPS = ("fold", "task")
+NUMBERS = ("seed", "epoch", "fold", "task")
 TYPES = {
     "as it is": {},
-    "nullable integers": dict.fromkeys((*WHOLE, *GAPS), "Int64"),
     "small integers": {"seed": "int8", "epoch": "uint16", "fold": "Int32", "task": "UInt8"},
-    "floats": dict.fromkeys((*WHOLE, *GAPS), "float64"),
-    "small floats": dict.fromkeys((*WHOLE, *GAPS), "float32"),
-    "nullable floats": dict.fromkeys((*WHOLE, *GAPS), "Float64"),
-    "strings": dict.fromkeys(("method", "measure", *WHOLE, *GAPS), "string"),
-    "categories": dict.fromkeys(("method", "configuration", "measure", *WHOLE, *GAPS), "category"),
+    **{of: dict.fromkeys(NUMBERS, of) for of in ("Int64", "float64", "float32", "Float64")},
+    "strings": dict.fromkeys(("method", "measure", *NUMBERS), "string"),
+    "categories": dict.fromkeys(("method", "configuration", "measure", *NUMBERS), "category"),
     "a number as a configuration": {"configuration": "float64"},
     "objects": dict.fromkeys(("method", "configuration", "measure"), "object"),
 }
 
 
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    natural().to_csv(plain := tmp_path_factory.mktemp("plain") / "t.csv", index=False)
+    return read(plain)
+
+
 @pytest.mark.parametrize("types", TYPES.values(), ids=TYPES)
-def test_both_readers_tell_the_same_whatever_the_types(
-    tmp_path: Path, types: dict[str, str]
-) -> None:
-    natural().to_csv(tmp_path / "plain.csv", index=False)
-    expected = told(tmp_path / "plain.csv")
-    frame = natural().astype(types)
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    frame.to_parquet(tmp_path / "t.parquet")
-    assert told(tmp_path / "t.csv") == expected
-    assert told(tmp_path / "t.parquet") == expected
+def test_both_readers_read_the_same_whatever_the_types(tmp_path, types, expected) -> None:
+    for path in files_of(natural().astype(types), tmp_path):
+        assert read(path) == expected
 
 
-@pytest.mark.parametrize(
-    "encoded",
-    [
-        lambda column: column.cast(pa.large_string()),
-        lambda column: column.cast(pa.string_view()),
-    ],
-    ids=["large", "view"],
-)
-def test_every_encoding_of_texts(
-    tmp_path: Path, encoded: Callable[[pa.ChunkedArray], pa.ChunkedArray]
-) -> None:
+@pytest.mark.parametrize("encoding", [pa.large_string(), pa.string_view()], ids=str)
+def test_every_encoding_of_texts(tmp_path, encoding, expected) -> None:
     frame = natural().astype({"fold": "Int64", "task": "Int64"}).astype({"task": "string"})
     table = pa.Table.from_pandas(frame, preserve_index=False)
     for name in ("method", "configuration", "measure", "task"):
-        at = table.schema.get_field_index(name)
-        table = table.set_column(at, name, encoded(table[name].cast(pa.string())))
+        column = table[name].cast(pa.string()).cast(encoding)
+        table = table.set_column(table.schema.get_field_index(name), name, column)
     pq.write_table(table, tmp_path / "t.parquet")
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    assert told(tmp_path / "t.parquet") == told(tmp_path / "t.csv")
+    assert read(tmp_path / "t.parquet") == expected
 
 
-def test_two_values_of_a_switch_are_two_configurations(tmp_path: Path) -> None:
-    off, on = natural(), natural()
-    off["configuration"], on["configuration"] = False, True
-    frame = pd.concat([off, on], ignore_index=True)
+def test_two_values_of_a_switch_are_two_configurations(tmp_path) -> None:
+    frame = pd.concat([natural().assign(configuration=on) for on in (False, True)])
     assert frame["configuration"].dtype == bool
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    frame.to_parquet(tmp_path / "t.parquet")
-    assert told(tmp_path / "t.parquet") == told(tmp_path / "t.csv")
-    configurations = {one.configuration for one in open_sources([tmp_path / "t.csv"]).histories()}
+    csv, parquet = files_of(frame, tmp_path)
+    assert read(parquet) == read(csv)
+    configurations = {trial.configuration for trial in open_sources([csv]).histories()}
     assert configurations == {"False", "True"}
 
 
-def test_accuracies_are_read_digit_for_digit(tmp_path: Path) -> None:
+def test_accuracies_are_read_digit_for_digit(tmp_path) -> None:
     frame = natural()
-    rng = np.random.default_rng(0)
-    frame["accuracy"] = rng.random(len(frame))
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    frame.to_parquet(tmp_path / "t.parquet")
-    (trial,) = [
-        t for t in open_sources([tmp_path / "t.csv"]).histories() if (t.seed, t.fold) == (1, None)
-    ]
+    frame["accuracy"] = np.random.default_rng(0).random(len(frame))
+    csv, parquet = files_of(frame, tmp_path)
+    (trial,) = (t for t in open_sources([csv]).histories() if (t.seed, t.fold) == (1, None))
     of = (frame["seed"] == 1) & frame["fold"].isna() & (frame["measure"] == "novel")
-    expected = frame[of].sort_values(["epoch", "task"])["accuracy"].to_numpy().reshape(2, 3)
-    assert (trial.scores["novel", "report"].load() == expected).all()
-    assert told(tmp_path / "t.parquet") == told(tmp_path / "t.csv")
+    numbers = frame[of].sort_values(["epoch", "task"])["accuracy"].to_numpy().reshape(2, 3)
+    assert (trial.scores["novel", "report"].load() == numbers).all()
+    assert read(parquet) == read(csv)
 
 
-@pytest.mark.parametrize("write", ["to_csv", "to_parquet"])
-@pytest.mark.parametrize(
-    ("column", "value", "message"),
-    [
-        ("seed", True, "row {}: seed 'True' must be a whole number, 0 or above."),
-        ("fold", 0.5, "row {}: fold '0.5' must be a whole number, 0 or above."),
-        ("epoch", float("nan"), "row {}: epoch must be a whole number, 0 or above."),
-        ("accuracy", 9.0, "row {}: accuracy '9.0' is outside 0 to 1"),
-        ("accuracy", float("nan"), "row {}: accuracy"),
-        ("method", "P\x1b[31mN", r"row {}: method 'P\x1b[31mN' holds the control character \x1b."),
-        ("configuration", "a\nb", r"row {}: configuration 'a\nb' holds the control character \n."),
-        ("task", "\u202e7", r"row {}: task '\u202e7' holds the control character \u202e."),
-    ],
-)
-def test_what_does_not_fit_is_told_alike(
-    tmp_path: Path, write: str, column: str, value: object, message: str
-) -> None:
-    frame = natural()
-    frame[column] = value
-    if column == "task":
+def refusals(place, frames, load=open_sources) -> str:
+    """What both readers say. A CSV's rows are numbered from 2, for its header is its first row."""
+    messages = []
+    for frame in frames:
+        for path in files_of(frame, place):
+            with pytest.raises(BadData) as caught:
+                load([path])
+            assert str(caught.value).startswith(str(path))
+            messages.append(str(caught.value).removeprefix(f"{place}/"))
+    return "\n".join(messages)
+
+
+def changed(row, column, value, **columns):
+    """The made table with another text in a cell."""
+    frame = made(**columns).astype(str)
+    frame.loc[row, column] = value
+    return frame.fillna("")
+
+
+def test_what_does_not_fit_is_named_with_its_row(tmp_path, snapshot) -> None:
+    f, loss = made(), made()["measure"] == "train_loss"
+    spoilt = [
+        f.rename(columns={"measure": "mesure"}),
+        *(changed(1, "accuracy", value) for value in ("55.2", "-0.1", "inf")),
+        changed(3, "measure", "nvel"),
+        changed(1, "method", ""),
+        pd.concat([f, f.iloc[[1]]]),
+        pd.concat([f, f.iloc[1::4].assign(fold=0)]),
+        f.drop(index=range(4, 8)),
+        f[~loss | (f["method"] == "A")],
+        f.assign(task=0),
+        f.assign(set="test").iloc[1:4],
+        changed(1, "task", "0"),
+    ]
+    for column, value in (
+        *(("seed", True), ("fold", 0.5), ("epoch", float("nan")), ("accuracy", 9.0)),
+        *(("accuracy", float("nan")), ("method", "P\x1b[31mN"), ("configuration", "a\nb")),
+        ("task", "\u202e7"),
+    ):
+        frame = natural().assign(**{column: value})
         frame.loc[frame["measure"] == "train_loss", "task"] = None
-    path = tmp_path / f"t.{write.removeprefix('to_')}"
-    getattr(frame, write)(path, index=False)
-    with pytest.raises(BadData) as caught:
-        open_sources([path])
-    row = (2 if write == "to_csv" else 1) + (column in ("accuracy", "task") and value == value)
-    assert message.format(row) in str(caught.value)
+        spoilt.append(frame)
+    assert refusals(tmp_path, spoilt) == snapshot
 
 
-def test_a_column_that_is_there_twice_is_named(tmp_path: Path) -> None:
+def test_what_does_not_fit_is_named_with_its_benchmark(tmp_path, snapshot) -> None:
+    """Rows 0 to 3 are of one benchmark, all others of another."""
+    benchmark = ["small"] * 4 + ["big"] * 92
+    f = made(benchmark=benchmark).astype(str)
+    cells = [("accuracy", "2"), ("epoch", "-1")]
+    cells += [("benchmark", name) for name in ("", "a ", "a\x1b")]
+    spoilt = [changed(7, *cell, benchmark=benchmark) for cell in cells]
+    spoilt += [pd.concat([f, f.iloc[[7]]]), f.drop(index=7)]
+    assert refusals(tmp_path, spoilt, sources_by_benchmark) == snapshot
+
+
+def test_other_tasks_are_refused(tmp_path, snapshot) -> None:
+    run = fsl_sweep.load_run(run_folder(tmp_path / "run", (0.1,), (0, 1)))
+    table = pd.read_csv(exported(run, tmp_path / "a.csv"), dtype=str)
+    other = (table["seed"] == "1") & (table["measure"] == "val") & (table["task"] == "2")
+    spoilt = [
+        table.assign(task=table["task"].mask(other, "77")),
+        table[~(other & (table["epoch"] == "2"))],
+        table[table["measure"] != "val"],
+    ]
+    said = refusals(tmp_path, spoilt).replace(run.histories[0].configuration, "CONFIGURATION")
+    assert said == snapshot
+
+
+def test_a_column_that_is_there_twice_is_named(tmp_path) -> None:
     table = pa.Table.from_pandas(natural(), preserve_index=False)
     pq.write_table(table.append_column("seed", table["seed"]), tmp_path / "t.parquet")
     with pytest.raises(BadData, match="column 'seed' is there twice"):

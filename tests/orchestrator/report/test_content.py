@@ -14,7 +14,6 @@ from fsl_sweep.orchestrator.report import (
     Report,
     RunInfo,
     build,
-    building,
     show,
     to_json,
     to_text,
@@ -28,7 +27,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     numbers,
     words,
 )
-from fsl_sweep.orchestrator.selection import resample
+from fsl_sweep.orchestrator.selection import evidence, resample
 from fsl_sweep.orchestrator.selection.comparing.comparison import Ranking, conflicting
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics import mean_interval
@@ -448,7 +447,7 @@ def test_what_was_not_asked_for_is_not_there() -> None:
 def test_of_a_large_run_only_the_leading_strategy_is_resampled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module in (building, resample):
+    for module in (evidence, resample):
         monkeypatch.setattr(module, "QUICKLY_RESAMPLED", 100)
     monkeypatch.setattr(resample, "FEWER", 10)
     given = runs(("PN",))

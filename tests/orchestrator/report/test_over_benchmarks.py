@@ -298,4 +298,4 @@ def test_a_table_of_benchmarks_is_reported_together(tmp_path: Path, capsys) -> N
     table.write_text("\n".join(line for line in rows if not line.startswith("t")) + "\n")
     for option in ("--benchmarks", "--worlds"):  # its former name
         assert invoke(["report", str(table), option]) == 2
-        assert "'one', and" in capsys.readouterr().err
+        assert "one benchmark, 'one'" in capsys.readouterr().err

@@ -128,7 +128,7 @@ def test_another_protocol_chooses_on_its_selection_tasks(run: Run, plan: Plan) -
         assert one["novel"]["mean"] == pytest.approx(expected, abs=1e-12)
     assert found["run"]["chosen_by"]["episode"]["shot"] == 5
     # What it chooses is measured by no command that measures what the main one chooses.
-    assert not run.info(choose_by="5-shot").as_planned
+    assert not run.question(choose_by="5-shot").as_planned
     assert found["run"]["protocol"]["episode"]["shot"] == 1
 
 
@@ -232,7 +232,7 @@ def test_what_is_not_measured_leads_to_no_number(run: Run) -> None:
     points = [point for front in report.selected.fronts for point in front.points]
     shown = [point.report["novel"] for point in points]
     assert np.isnan(shown).any()
-    expected = [recorded[point.trial, point.epoch] for point in points]
+    expected = [recorded[point.snapshot.trial, point.snapshot.epoch] for point in points]
     assert shown == pytest.approx(expected, nan_ok=True)
     assert "NaN" not in to_json(report)
     assert all(np.isfinite(point.regret.mean) for point in report.budget_curve)

@@ -6,7 +6,11 @@ from scipy import stats
 from trials import TASKS, trial
 
 from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
-from fsl_sweep.orchestrator.selection.comparing.comparison import compare_methods, rank_methods
+from fsl_sweep.orchestrator.selection.comparing.comparison import (
+    compare_methods,
+    rank_methods,
+    same_order,
+)
 from fsl_sweep.orchestrator.selection.methods import by_method, rank_correlations, summarise
 from fsl_sweep.orchestrator.selection.resample import resample
 from fsl_sweep.orchestrator.selection.select import Selected, Strategy, select, why_unusable
@@ -106,8 +110,8 @@ def test_nan_scores_do_not_win_and_all_nan_leaves_out_only_the_strategy() -> Non
     lost = trial("PN", "1e-2", base=[0.99, 0.98], val=[nan, nan], novel=[0.5, 0.6])
     selected = select([FAST, lost], ["last", "val"], ["base", "val"])
     assert [str(s.strategy) for s in selected.selections] == ["last / base", "last / val"]
-    assert chosen(selected, "last", "base").configuration == "1e-2"
-    assert chosen(selected, "last", "val").configuration == "1e-3"
+    assert chosen(selected, "last", "base").snapshot.configuration == "1e-2"
+    assert chosen(selected, "last", "val").snapshot.configuration == "1e-3"
     (gap,) = selected.left_out
     assert (gap.snapshot_selector, gap.hyperparameter_selector) == ("val", None)
     assert [str(s.strategy) for s in summarise(selected)] == ["last / base", "last / val"]
@@ -174,10 +178,12 @@ def test_summary_over_seeds_and_over_tasks() -> None:
 def test_comparisons_are_paired_and_rankings_may_flip() -> None:
     summaries = summarise(select(two_methods(), ["last", "val"], ["val"]))
     comparisons = compare_methods(summaries)
-    assert [(str(c.strategy), c.a, c.b, c.result.verdict, c.survives) for c in comparisons] == [
-        ("last / val", "PN", "RR", "better", False),
-        ("val / val", "PN", "RR", "worse", False),
+    assert [(str(c.strategy), c.a, c.b, c.result.verdict) for c in comparisons] == [
+        ("last / val", "PN", "RR", "better"),
+        ("val / val", "PN", "RR", "worse"),
     ]
+    assert same_order(comparisons) == set()
+    assert same_order(comparisons[:1]) == {("PN", "RR")}
     difference = 0.05 + np.linspace(-0.05, 0.05, TASKS) - np.linspace(-0.06, 0.06, TASKS)
     assert comparisons[0].result.p_value == pytest.approx(
         stats.ttest_1samp(difference, 0).pvalue, rel=1e-6
@@ -243,7 +249,7 @@ def test_a_front_is_shown_apart() -> None:
     last, val = selected.fronts
     assert [point.configuration for point in last.kept] == ["1e-3", "1e-4"]
     assert [point.configuration for point in val.kept] == ["1e-3"]  # .70 and .55; .70 and .50
-    assert [point.epoch for point in val.points] == [1, 2]
+    assert [point.snapshot.epoch for point in val.points] == [1, 2]
     assert [point.report["novel"] for point in val.points] == pytest.approx([0.54, 0.51])
     assert last.oracle
 

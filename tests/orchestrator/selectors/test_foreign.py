@@ -1,88 +1,75 @@
 """A third party's selector that does wrong: one message with its name, origin and place."""
 
-import textwrap
-from collections.abc import Callable
-from pathlib import Path
-from typing import ClassVar
+import re
 
 import pytest
+from choosing import selecting
+from installed import distribution
 from made import planned, recorded, spec
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import SelectorFault
-from fsl_sweep.orchestrator.selectors import SnapshotSelector, apply
-from fsl_sweep.orchestrator.selectors.history import History
+from fsl_sweep.orchestrator.selectors import History, SnapshotSelector, apply
 from fsl_sweep.orchestrator.selectors.third_party import broken_promise, faults_named
 
-PLUGIN = """
-    from fsl_sweep.orchestrator.catalogue import Info
-    from fsl_sweep.orchestrator.selectors import *
-    from fsl_sweep.orchestrator.selectors.best import BestSnapshot
-
-    class One(SnapshotSelector):
-        name, needs = "one", frozenset({"val"})
-        def select(self, history):
-            ANSWER
-
-    class Two(HyperparameterSelector):
-        name, needs = "two", frozenset({"val"})
-        def select(self, candidates):
-            ANSWER
-
-    class Front(FrontSelector):
-        name, needs = "front", frozenset({"val"})
-        def select(self, candidates):
-            ANSWER
-
-    class Best(BestSnapshot):
-        name, needs = "best", frozenset({"val"})
-        def score(self, scores):
-            ANSWER
-
-    class Built(One):
-        name = "built"
-        def __init__(self):
-            ANSWER
-
-    class Greedy(One):
-        name, needs = "greedy", frozenset({"wisdom"})
-
-    class Silent(SnapshotSelector):
-        name = "silent"
-        def select(self, history):
-            return 1
-
-    CLASSES = (One, Two, Front, Best, Built, Greedy, Silent)
-    INFOS = {cls.name: Info(cls.name, cls, "", "") for cls in CLASSES}
-    one, two, front, best, built, greedy, silent = INFOS.values()
-    odd = Info("odd", Two, "", "")
+HEAD = """
+from fsl_sweep.orchestrator.catalogue import Info
+from fsl_sweep.orchestrator.errors import SelectionError
+from fsl_sweep.orchestrator.selectors import *
+from fsl_sweep.orchestrator.selectors.best import BestSnapshot
 """
-FIRST = ("one", "best", "built", "greedy", "silent", "odd")
-SECOND = ("two", "front")
-CALLED = ("one", "two", "front", "best", "built")
+SELECTOR = """
+class {name}({kind}):
+    name{declares}
+    def {method}:
+        {body}
+{name}_info = Info("{name}", {name}, "", "")
+"""
+SNAPSHOT = ("SnapshotSelector", "select(self, history)")
+BEST = ("BestSnapshot", "score(self, scores)")
+CONFIGURATION = ("HyperparameterSelector", "select(self, candidates)")
+FRONT = ("FrontSelector", "select(self, candidates)")
+VAL = ", needs = '{name}', frozenset({'val'})"
+RAISES = "raise ZeroDivisionError('{name}')"
+WRONG = [  # name, kind, what it does, and what it declares; those up to "word" are of snapshots
+    ("raises", SNAPSHOT, RAISES, VAL),
+    ("raises_in_score", BEST, RAISES, VAL),
+    ("not_built", ("raises", "__init__(self)"), RAISES, VAL),
+    ("other_epoch", SNAPSHOT, "return 99", VAL),
+    ("real_epoch", SNAPSHOT, "return 2.0", VAL),
+    ("true_epoch", SNAPSHOT, "return True", VAL),
+    ("reads_novel", SNAPSHOT, "return history.scores['novel'].argmax()", VAL),
+    ("greedy", SNAPSHOT, "pass", VAL.replace("val", "wisdom")),
+    ("silent", SNAPSHOT, "pass", " = '{name}'"),
+    ("listed_elsewhere", CONFIGURATION, "pass", VAL),
+    ("choosy", SNAPSHOT, "raise SelectionError('No epoch is good enough.')", VAL),
+    ("word", BEST, "return 'high'", VAL),
+    ("raises_too", CONFIGURATION, RAISES, VAL),
+    ("raises_at_length", CONFIGURATION, "raise KeyError('a\\nb' * 500)", VAL),
+    ("nothing", CONFIGURATION, "return None", VAL),
+    ("front_raises", FRONT, RAISES, VAL),
+    ("empty_front", FRONT, "return []", VAL),
+    ("no_front", FRONT, "return None", VAL),
+]
+NAMES = [name for name, *_ in WRONG]
+FIRST, SECOND = NAMES[: NAMES.index("word") + 1], NAMES[NAMES.index("word") + 1 :]
 
 
-@pytest.fixture
-def install(tmp_path, monkeypatch) -> Callable[[str], Path]:
-    """Install a distribution whose selectors all do the same wrong thing; give its module."""
-
-    def install(answer: str) -> Path:
-        # A name of its own each time: modules stay imported.
-        name = f"wrong_{abs(hash((answer, str(tmp_path))))}"
-        metadata = tmp_path / f"{name}-1.2.dist-info"
-        metadata.mkdir()
-        (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: wrong\nVersion: 1.2\n")
-        points = [
-            f"[fsl_sweep.{kind}_selectors]\n" + "".join(f"{one} = {name}:{one}\n" for one in names)
-            for kind, names in (("snapshot", FIRST), ("hyperparameter", SECOND))
-        ]
-        (metadata / "entry_points.txt").write_text("".join(points))
-        module = tmp_path / f"{name}.py"
-        module.write_text(textwrap.dedent(PLUGIN).lstrip().replace("ANSWER", answer))
-        monkeypatch.syspath_prepend(str(tmp_path))
-        return module
-
-    return install
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory):
+    """The module of an installed distribution whose selectors all do something wrong."""
+    folder, text, points = tmp_path_factory.mktemp("installed"), HEAD, ""
+    for name, (kind, method), body, declares in WRONG:
+        parts = {"kind": kind, "method": method, "body": body, "declares": declares}
+        text += SELECTOR.format(name="{name}", **parts).replace("{name}", name)
+    for step, names in (("snapshot", FIRST), ("hyperparameter", SECOND)):
+        points += f"[fsl_sweep.{step}_selectors]\n"
+        points += "".join(f"{name} = wrong_selectors:{name}_info\n" for name in names)
+    distribution(folder, "wrong", "1.2", points)
+    (folder / "wrong_selectors.py").write_text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        yield folder / "wrong_selectors.py"
 
 
 @pytest.fixture(scope="module")
@@ -92,93 +79,45 @@ def run(tmp_path_factory) -> str:
     return str(recorded(tmp_path_factory.mktemp("run") / "run", *trials).path)
 
 
-def told(capsys, run: str, selector: str) -> str:
-    """The one message of a report that asks for a selector."""
-    option = "--snapshot" if selector in FIRST else "--hyperparameter"
-    assert invoke(["report", run, option, selector]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    return err.removeprefix("fsl-sweep: ").rstrip("\n")
+def test_what_is_said_of_each(plugin, run, refused, snapshot) -> None:
+    """Each message ends with the line of the class, or of what raised, in place of its number."""
+    lines, messages = plugin.read_text().splitlines(), []
+
+    def line(match: re.Match[str]) -> str:
+        assert match[1] == str(plugin)
+        return f"({lines[int(match[2]) - 1].strip()})"
+
+    for name in (name for name in NAMES if name != "choosy"):
+        option = "--snapshot" if name in FIRST else "--hyperparameter"
+        said = re.sub(r"\(([^ ]+), line (\d+)\)", line, refused("report", run, option, name))
+        messages.append(said)
+        assert len(said) < 500
+    (numpys,) = (said for said in messages if "'word'" in said)  # in words of its own
+    assert numpys.startswith("Selector 'word' of wrong 1.2 raised ")
+    messages.remove(numpys)
+    assert "\n".join(messages) == snapshot
 
 
-@pytest.mark.parametrize(
-    ("selector", "answer", "what"),
-    [
-        *((one, "return 1 // 0", "raised ZeroDivisionError: integer division") for one in CALLED),
-        ("two", "raise KeyError('a\\nb' * 500)", "raised KeyError: 'a"),
-    ],
-)
-def test_an_error_of_its_own(install, run, capsys, selector, answer, what):
-    module = install(answer)
-    message = told(capsys, run, selector)
-    assert message.startswith(f"Selector '{selector}' of wrong 1.2 {what}")
-    assert f"({module}, line " in message
-    assert message.endswith("). Correct it, or compare strategies without it.")
-    assert len(message) < 500
-    lines = module.read_text().splitlines()
-    number = int(message.rpartition("line ")[2].partition(")")[0])
-    assert lines[number - 1].strip() == answer
-    assert f"class {selector.capitalize()}(" in "\n".join(lines[number - 7 : number])
-
-
-@pytest.mark.parametrize(
-    ("selector", "answer", "what"),
-    [
-        ("one", "return 99", "chose 99, which is not a recorded epoch: it must return one of "),
-        ("one", "return 2.0", "chose 2.0, which is not a recorded epoch"),
-        ("one", "return True", "chose True, which is not a recorded epoch"),
-        ("two", "return None", "chose None, which is not one of the candidates: it must return"),
-        ("front", "return []", "chose no candidate at all: if there is nothing to choose it "),
-        ("front", "return None", "raised TypeError: 'NoneType' object is not iterable"),
-        ("best", "return 'high'", "raised "),
-        ("greedy", "pass", "declares `needs` of frozenset({'wisdom'}): it must be a frozenset of"),
-        ("odd", "pass", "is listed as a SnapshotSelector, but is not one"),
-        ("silent", "pass", "declares no `needs`: it must be a frozenset of some of "),
-    ],
-)
-def test_an_answer_that_is_none(install, run, capsys, selector, answer, what):
-    module = install(answer)
-    message = told(capsys, run, selector)
-    own = selector.replace("odd", "two")
-    assert message.startswith(f"Selector '{own}' of wrong 1.2 {what}")
-    assert f"({module}, line " in message
-
-
-def test_a_sealed_read_is_the_callers_to_mend(install, run, capsys):
-    install("return int(history.epochs[history.scores['novel'].argmax()])")
-    assert told(capsys, run, "one") == (
-        "Selector 'one' read 'novel', which it did not declare. Add 'novel' to its `needs`, or "
-        "choose without it."
-    )
-
-
-def test_nothing_to_choose_from_leaves_the_strategy_out(install, run, capsys):
-    error = "__import__('fsl_sweep.orchestrator.errors', fromlist=['']).SelectionError"
-    install(f"raise {error}('No epoch is good enough.')")
-    assert invoke(["report", run, "--snapshot", "one", "--snapshot", "val", "--full"]) == 0
+def test_nothing_to_choose_from_leaves_the_strategy_out(plugin, run, capsys) -> None:
+    assert invoke(["report", run, "--snapshot", "choosy", "--snapshot", "val", "--full"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "one / any, seed 0: No epoch is good enough." in out
+    assert "choosy / any, seed 0: No epoch is good enough." in out
 
 
-class Lasts(SnapshotSelector):
-    name: ClassVar[str] = "lasts"
-    needs: ClassVar[frozenset[str]] = frozenset()
-
-    def select(self, history: History) -> int:
-        raise ZeroDivisionError("mine")
-
-
-def test_defects_of_ours_stay_tracebacks(monkeypatch):
-    history = History.from_arrays(epochs=[1, 2])
+def test_defects_of_ours_stay_tracebacks(monkeypatch) -> None:
+    history = History.from_arrays(epochs=[1, 2], val=[0.5, 0.6])
+    raises = selecting(SnapshotSelector, lambda _: {}["mine"])
+    strays = selecting(SnapshotSelector, lambda _: 99)
     with pytest.raises(SelectorFault) as caught:
-        apply(Lasts(), history)
-    assert isinstance(caught.value.__cause__, ZeroDivisionError)
-    monkeypatch.setattr(Lasts, "__module__", "fsl_sweep.orchestrator.selectors.snapshot.lasts")
-    with pytest.raises(ZeroDivisionError, match="mine"):
-        apply(Lasts(), history)
-    monkeypatch.setattr(Lasts, "select", lambda self, history: 99)
-    with pytest.raises(RuntimeError, match="'lasts' chose 99, which is not a recorded epoch"):
-        apply(Lasts(), history)
-    assert isinstance(broken_promise(Lasts, "does"), RuntimeError)
-    with pytest.raises(KeyboardInterrupt), faults_named(Lasts):
+        apply(raises, history)
+    assert isinstance(caught.value.__cause__, KeyError)
+    for selector in (raises, strays):
+        ours = "fsl_sweep.orchestrator.selectors.snapshot.lasts"
+        monkeypatch.setattr(type(selector), "__module__", ours)
+    with pytest.raises(KeyError, match="mine"):
+        apply(raises, history)
+    with pytest.raises(RuntimeError, match="'made' chose 99, which is not a recorded epoch"):
+        apply(strays, history)
+    assert isinstance(broken_promise(type(strays), "does"), RuntimeError)
+    with pytest.raises(KeyboardInterrupt), faults_named(strays):
         raise KeyboardInterrupt

@@ -4,12 +4,13 @@ import copy
 import os
 import pickle
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
+from choosing import selecting
 from following import reachable
 from made import plan, planned, recorded, spec
 
@@ -17,61 +18,44 @@ from fsl_sweep.orchestrator.errors import SealedMeasurement
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selectors import (
+    Candidate,
     FrontSelector,
+    History,
     HyperparameterSelector,
     SnapshotSelector,
     apply,
 )
-from fsl_sweep.orchestrator.selectors.candidate import Candidate
-from fsl_sweep.orchestrator.selectors.history import History
 
 
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> TrialHistory:
     one = planned(spec(epochs=3))
     ledger = recorded(tmp_path_factory.mktemp("folder") / "secret-run", one)
-    (found,) = ledger.histories(plan(one))
-    return found
+    (history,) = ledger.histories(plan(one))
+    return history
 
 
-Cheat = Callable[[History], Any]
+# By kind: what makes a valid choice of what a selector is given.
+KINDS: dict[type, Callable[[Any], Any]] = {
+    SnapshotSelector: lambda history: int(history.epochs[0]),
+    HyperparameterSelector: lambda candidates: candidates[0],
+    FrontSelector: lambda candidates: candidates,
+}
+READS_NOVEL = selecting(SnapshotSelector, lambda h: h.scores["novel"].argmax(), name="other")
+"""What a cheat may hand its view on to."""
 
 
-class Cheats:
-    name: ClassVar[str] = "cheat"
-    needs: ClassVar[frozenset[str]] = frozenset({"val"})
+def run_as(kind: type, cheat: Callable[[History], Any], trial: TrialHistory) -> None:
+    """Apply a selector that does to the history that it is given what ``cheat`` does."""
 
-    def __init__(self, cheat: Cheat) -> None:
-        self.cheat = cheat
+    def select(given: Any) -> Any:
+        cheat(given if kind is SnapshotSelector else given[0].history)
+        return KINDS[kind](given)
 
-
-class CheatingSnapshot(Cheats, SnapshotSelector):
-    def select(self, history: History) -> int:
-        self.cheat(history)
-        return int(history.epochs[0])
-
-
-class CheatingConfiguration(Cheats, HyperparameterSelector):
-    def select(self, candidates: Sequence[Candidate]) -> Candidate:
-        self.cheat(candidates[0].history)
-        return candidates[0]
-
-
-class CheatingFront(Cheats, FrontSelector):
-    def select(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-        self.cheat(candidates[0].history)
-        return candidates
-
-
-def run_as(kind: type, cheat: Cheat, trial: TrialHistory) -> None:
-    whole = History.from_trial(trial)
-    if kind is CheatingSnapshot:
-        apply(CheatingSnapshot(cheat), whole)
-    else:
-        apply(kind(cheat), [Candidate(trial.trial, {}, 2, whole)])
-
-
-KINDS = [CheatingSnapshot, CheatingConfiguration, CheatingFront]
+    history = History.from_trial(trial)
+    single = kind is SnapshotSelector
+    choices = history if single else [Candidate(trial.trial, {}, 2, history)]
+    apply(selecting(kind, select), choices)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -88,49 +72,37 @@ KINDS = [CheatingSnapshot, CheatingConfiguration, CheatingFront]
         lambda h: copy.copy(h).scores["novel"],
         lambda h: copy.deepcopy(h).scores["novel"],
         lambda h: pickle.loads(pickle.dumps(h)).tasks["novel"],
-        lambda h: apply(ReadsNovel(), h),
+        lambda h: apply(READS_NOVEL, h),
     ],
 )
-def test_undeclared_measures_are_sealed(kind: type, cheat: Cheat, trial: TrialHistory) -> None:
+def test_undeclared_measures_are_sealed(kind, cheat, trial) -> None:
     with pytest.raises(SealedMeasurement) as caught:
         run_as(kind, cheat, trial)
     selector, measure = caught.value.selector, caught.value.measure
-    assert selector in ("cheat", "selector", "reads-novel")
+    assert selector in ("made", "selector", "other")
     assert f"'{selector}' read '{measure}'" in str(caught.value)
 
 
-class ReadsNovel(SnapshotSelector):
-    """What a cheat may hand its view on to."""
-
-    name: ClassVar[str] = "reads-novel"
-    needs: ClassVar[frozenset[str]] = frozenset()
-
-    def select(self, history: History) -> int:
-        return int(history.epochs[history.scores["novel"].argmax()])
-
-
 @pytest.mark.parametrize("kind", KINDS)
-def test_iterating_shows_what_was_declared(kind: type, trial: TrialHistory) -> None:
-    found: list[Any] = []
-    run_as(kind, lambda h: found.extend([dict(h.scores), dict(h.tasks), repr(h)]), trial)
-    assert [list(part) for part in found[:2]] == [["val"], ["val"]]
-    assert "novel" not in found[2]
+def test_iterating_shows_what_was_declared(kind, trial) -> None:
+    shown: list[Any] = []
+    run_as(kind, lambda h: shown.extend([dict(h.scores), dict(h.tasks), repr(h)]), trial)
+    assert [list(part) for part in shown[:2]] == [["val"], ["val"]]
+    assert "novel" not in shown[2]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "copied", [lambda h: h, copy.deepcopy, lambda h: pickle.loads(pickle.dumps(h))]
 )
-def test_neither_scores_nor_the_ledger_can_be_followed_to(
-    kind: type, copied: Callable[[History], History], trial: TrialHistory
-) -> None:
+def test_neither_scores_nor_the_ledger_can_be_followed_to(kind, copied, trial) -> None:
     """Private attributes included, short of taking a function apart that reads tasks."""
     novel = trial.scores["novel", "selection"]
     secrets = np.concatenate([novel.means, novel.load().mean(axis=1)])
-    found: list[object] = []
-    run_as(kind, lambda h: found.extend(reachable(copied(h))), trial)
-    assert any(isinstance(one, np.ndarray) for one in found)
-    for one in found:
+    reached: list[object] = []
+    run_as(kind, lambda h: reached.extend(reachable(copied(h))), trial)
+    assert any(isinstance(one, np.ndarray) for one in reached)
+    for one in reached:
         assert not isinstance(one, (Path, os.PathLike, Ledger, TrialHistory, types.FrameType))
         if isinstance(one, (str, bytes)):
             assert "secret-run" not in str(one)
@@ -141,15 +113,15 @@ def test_neither_scores_nor_the_ledger_can_be_followed_to(
             assert not np.isin(secrets, one).any()
 
 
-def test_writing_into_a_view_changes_no_other(trial: TrialHistory) -> None:
+def test_writing_into_a_view_changes_no_other(trial) -> None:
     def overwrite(history: History) -> None:
         stolen = history.scores["val"]
         stolen.setflags(write=True)
         stolen[:] = 9.0
         history.scores._held["val"][:] = 9.0
 
-    whole = History.from_trial(trial)
-    before = whole.scores["val"].tolist()
-    apply(CheatingSnapshot(overwrite), whole)
-    assert whole.scores["val"].tolist() == before
+    history = History.from_trial(trial)
+    before = history.scores["val"].tolist()
+    apply(selecting(SnapshotSelector, lambda h: (overwrite(h), 1)[1]), history)
+    assert history.scores["val"].tolist() == before
     assert trial.scores["val", "selection"].means.tolist() == before

@@ -7,7 +7,7 @@ from scipy import stats
 
 from fsl_sweep.orchestrator.statistics import (
     compare,
-    correct_family,
+    family,
     holm,
     holm_levels,
     kendall_tau,
@@ -129,10 +129,10 @@ def test_holm_by_the_closed_test_principle(seed: int) -> None:
     p = np.random.default_rng(seed).random(6) ** 3
     brute = [
         max(
-            min(1.0, len(family) * min(p[list(family)]))
+            min(1.0, len(several) * min(p[list(several)]))
             for size in range(1, 7)
-            for family in itertools.combinations(range(6), size)
-            if i in family
+            for several in itertools.combinations(range(6), size)
+            if i in several
         )
         for i in range(6)
     ]
@@ -150,12 +150,12 @@ def test_family_correction_withdraws_weak_verdicts() -> None:
     strong = compare(noise + 1.0, np.zeros(200))
     alone = compare([0.9], [0.1])
     assert weak.verdict == "better"
-    got = correct_family([weak, strong, alone, weak])
+    got = family([weak, strong, alone, weak])
     assert [one.verdict for one in got] == ["undecided", "better", "undecided", "undecided"]
     assert got[0].p_adjusted == pytest.approx(2 * weak.p_value)
     assert got[1].p_adjusted == pytest.approx(3 * strong.p_value)
     assert got[0].p_value == weak.p_value
-    assert correct_family([]) == ()
+    assert family([]) == ()
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -189,6 +189,6 @@ def test_where_snapshots_do_not_differ_few_families_have_a_verdict(
     for _ in range(worlds):
         own = generator.normal(0.5, 0.1, (methods, seeds, 60)).mean(axis=1)
         tables = own + generator.normal(0, 0.1, 60)
-        found = correct_family([compare(a, b) for a, b in itertools.combinations(tables, 2)])
+        found = family([compare(a, b) for a, b in itertools.combinations(tables, 2)])
         false += any(one.verdict in ("better", "worse") for one in found)
     assert 0 < false / worlds <= 0.06

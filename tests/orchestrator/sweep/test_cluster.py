@@ -8,7 +8,7 @@ import pytest
 from places import HELPERS
 
 SCRIPT = """
-import json, os, sys, time
+import json, os, sys
 from pathlib import Path
 
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # every port on loopback
@@ -18,7 +18,7 @@ sys.path[:0] = {helpers!r}
 from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.sweep.process import RayProcess
-from test_sweep import GLYPHS, Listener, job_of, spec, whole, without_ray
+from test_sweep import OPTIONS, Listener, job_of, recorded, spec, without_ray
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 
 # A dead node is noticed within a second; the default is half a minute.
@@ -30,22 +30,19 @@ only = cluster.add_node(num_cpus=2)  # the only one that a trial of two cores fi
 killed = []
 
 
-class Watch(Listener):
-    def measured(self, trial, record):
-        super().measured(trial, record)
-        if record.epoch == 2 and not killed:
-            killed.append(trial)
-            cluster.remove_node(only, allow_graceful=False)
-            cluster.add_node(num_cpus=2)
+def kill_once(trial, record):
+    if record.epoch == 2 and not killed:
+        killed.append(trial)
+        cluster.remove_node(only, allow_graceful=False)
+        cluster.add_node(num_cpus=2)
 
 
-data = open_benchmark("glyphs", {{k: v for k, v in GLYPHS.items() if k != "name"}}, None)
-one, folder, listener = spec(epochs=4), Path(sys.argv[1]), Watch()
+data = open_benchmark("glyphs", OPTIONS, None)
+trial, folder, listener = spec(epochs=4), Path(sys.argv[1]), Listener(kill_once)
 ledger = Ledger(folder / "cluster")
 ledger.path.mkdir()
-job = job_of(ledger.path, [one], data, 2, 1)
 with RayProcess(cluster.address, 1) as ray:
-    ray.run(job, [listener])
+    ray.run(job_of(ledger.path, [trial], data, 2, 1), [listener])
     # Moved away while its worker writes: nothing is written where it was.
     gone, moved = folder / "gone", folder / "moved"
     gone.mkdir()
@@ -53,14 +50,14 @@ with RayProcess(cluster.address, 1) as ray:
     try:
         ray.run(job_of(gone, [longer], data, 2, 1), [away])
     except MachineFailure as failure:
-        told = str(failure)
-assert told.startswith(f"The run folder {{gone}} is gone"), told
+        message = str(failure)
+assert message.startswith(f"The run folder {{gone}} is gone"), message
 assert moved.exists() and not gone.exists()
 cluster.shutdown()
-other = without_ray(folder / "other", [one], data, 2)
-same = whole(ledger, one, data) == whole(other, one, data)
-measured = [epoch for _, epoch in listener.of("measured")]
-print(json.dumps([same, len(killed), len(listener.of("failed once")), measured]))
+other = without_ray(folder / "other", [trial], data, 2)
+same = recorded(ledger, trial, data) == recorded(other, trial, data)
+measured = [record.epoch for _, record in listener.of("measured")]
+print(json.dumps([same, len(killed), len(listener.of("failed_once")), measured]))
 """
 
 
@@ -68,11 +65,8 @@ print(json.dumps([same, len(killed), len(listener.of("failed once")), measured])
 @pytest.mark.xdist_group("ray")
 def test_trials_of_a_dead_node_go_on_elsewhere_with_the_same_numbers(tmp_path):
     script = SCRIPT.format(helpers=[str(HELPERS), str(HELPERS / "sweep")])
-    done = subprocess.run(
-        [sys.executable, "-c", script, tmp_path], capture_output=True, text=True, timeout=400
-    )
+    command = [sys.executable, "-c", script, tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr[-3000:]
-    same, killed, retried, measured = json.loads(done.stdout.splitlines()[-1])
-    assert same
-    assert (killed, retried, measured) == (1, 1, [1, 2, 3, 4])
+    assert json.loads(done.stdout.splitlines()[-1]) == [True, 1, 1, [1, 2, 3, 4]]
     assert "warning: joining 127.0.0.1" not in done.stderr  # loopback needs no token

@@ -29,27 +29,23 @@ def test_the_place_of_an_address(address, place):
     assert place_of(address) == place
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["", "head", "head:", ":6379", "head:0", "head:99999", "http://head:1", "a b:1", "::1:1"],
-)
+WRONG = ["", "head", "head:", ":6379", "head:0", "head:99999", "http://head:1", "a b:1", "::1:1"]
+
+
+@pytest.mark.parametrize("address", WRONG)
 def test_what_is_no_address_is_a_mistake(address):
-    with pytest.raises(
-        ConfigError, match=f"--address: '{address}' is neither HOST:PORT nor 'auto'"
-    ):
+    message = f"--address: '{address}' is neither HOST:PORT nor 'auto'"
+    with pytest.raises(ConfigError, match=message):
         check_reachable(address)
 
 
-def test_an_address_where_nothing_answers_is_named_with_the_reason():
+def test_an_address_where_nothing_answers_is_named_with_the_reason(server, capsys):
     with pytest.raises(MachineFailure, match=r"at 127.0.0.1:1: Connection refused\. Check that"):
         check_reachable("127.0.0.1:1")
     with pytest.raises(MachineFailure, match=r"at none\.invalid:6379: "):
         check_reachable("none.invalid:6379")
-
-
-def test_a_local_cluster_needs_no_token(server, capsys):
     check_reachable(f"127.0.0.1:{server.getsockname()[1]}")
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == ""  # a local cluster needs no token
 
 
 def test_a_cluster_that_cannot_be_joined_may_ask_for_a_token(monkeypatch):

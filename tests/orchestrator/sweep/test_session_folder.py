@@ -32,21 +32,17 @@ def _there(place, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(place))
 
 
-def test_a_folder_is_private_and_gone_with_its_block(place):
+def test_a_folder_is_private_and_gone_with_its_block_and_sockets_fit_into_it(place, monkeypatch):
+    deepest = f"{module.RAYS}/session_2026-01-31_23-59-59_123456_4194304/sockets/plasma_store"
     with session_folder() as folder:
         assert folder.parent == place
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert len(os.fsencode(folder / deepest)) <= 107
         (folder / "sockets").mkdir()
     assert not [*place.iterdir()]
-
-
-def test_sockets_fit_into_it(place):
-    deepest = f"{module.RAYS}/session_2026-01-31_23-59-59_123456_4194304/sockets/plasma_store"
-    with session_folder() as folder:
-        assert len(os.fsencode(folder / deepest)) <= 107
     longest = place / ("x" * (module._LONGEST - len(str(place)) - 1))
     longest.mkdir()
-    os.environ["TMPDIR"] = str(longest)
+    monkeypatch.setenv("TMPDIR", str(longest))
     with session_folder() as folder:
         assert len(os.fsencode(folder / deepest)) == 107
     longest.rmdir()
@@ -54,16 +50,13 @@ def test_sockets_fit_into_it(place):
 
 @pytest.mark.parametrize("unusable", ["missing", "a-path-much-too-long-for-a-socket", "full"])
 def test_a_place_that_cannot_serve_is_passed_over(place, unusable, monkeypatch):
-    chosen = place / unusable
+    chosen, usage = place / unusable, module.shutil.disk_usage
     if unusable != "missing":
         chosen.mkdir()
     if unusable == "full":
-        real = module.shutil.disk_usage
-        gone = os.statvfs(place).f_bsize
+        little = usage(place)._replace(free=os.statvfs(place).f_bsize)
         monkeypatch.setattr(
-            module.shutil,
-            "disk_usage",
-            lambda path: real(path)._replace(free=gone) if path == str(chosen) else real(path),
+            module.shutil, "disk_usage", lambda path: little if path == str(chosen) else usage(path)
         )
     monkeypatch.setenv("TMPDIR", str(chosen))
     with session_folder() as folder:
@@ -80,11 +73,14 @@ def test_where_no_place_serves_each_is_named_with_its_reason(place, monkeypatch)
     assert not [*place.iterdir()]
 
 
-def test_what_a_dead_owner_left_is_swept_and_what_a_living_one_has_is_not(place):
+def test_what_a_dead_owner_left_is_swept_and_what_a_living_one_has_is_not(place, tmp_path):
     owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
     folder, *left = owner.stdout.readline().split()
     bystander = subprocess.Popen(["tail", "-f", f"{folder}/log"], stdout=subprocess.DEVNULL)
-    (place / "fsl-ray-notours").mkdir()  # of another form than names that are made here
+    foreign, link = place / "fsl-ray-notours", place / "fsl-ray-00000000"
+    foreign.mkdir()  # of another form than names that are made here
+    (tmp_path / "kept").write_text("")
+    link.symlink_to(tmp_path)
     try:
         with session_folder():
             assert Path(folder).is_dir()
@@ -100,8 +96,10 @@ def test_what_a_dead_owner_left_is_swept_and_what_a_living_one_has_is_not(place)
         bystander.wait()
         owner.kill()
         owner.stdout.close()
-    assert [*place.iterdir()] == [place / "fsl-ray-notours"]
-    (place / "fsl-ray-notours").rmdir()
+    assert {*place.iterdir()} == {foreign, link}
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    foreign.rmdir()
+    link.unlink()
 
 
 # Its first thread has ended, and another goes on; it has no environment and no file in the folder.
@@ -113,7 +111,8 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)
 """
 
 
-def test_a_process_is_known_by_its_session_from_its_birth_until_its_last_thread_ends(place):
+@pytest.mark.usefixtures("place")
+def test_a_process_is_known_by_its_session_from_its_birth_until_its_last_thread_ends():
     program = [sys.executable, "-c", NAMELESS]
     process = subprocess.Popen(program, stdout=subprocess.PIPE, env={}, start_new_session=True)
     try:
@@ -127,12 +126,3 @@ def test_a_process_is_known_by_its_session_from_its_birth_until_its_last_thread_
     finally:
         process.kill()
         process.stdout.close()
-
-
-def test_a_link_in_place_of_a_folder_is_left_alone(place, tmp_path):
-    (tmp_path / "kept").write_text("")
-    (place / "fsl-ray-00000000").symlink_to(tmp_path)
-    with session_folder():
-        pass
-    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
-    (place / "fsl-ray-00000000").unlink()

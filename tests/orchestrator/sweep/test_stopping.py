@@ -25,40 +25,33 @@ with signals_stop(), ended_at_once(lambda: print("at once", flush=True)):
 """
 
 
-def script(ignored=None):
-    def prepare():
-        heed_signals()
-        if ignored:
-            signal.signal(ignored, signal.SIG_IGN)
+def under_nohup():
+    heed_signals()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
+
+@pytest.mark.parametrize(
+    ("prepare", "ignored", "first", "second", "code"),
+    [
+        (heed_signals, [], "SIGINT", "SIGINT", 130),
+        (heed_signals, [], "SIGTERM", "SIGTERM", 143),
+        (heed_signals, [], "SIGHUP", "SIGTERM", 129),
+        (under_nohup, ["SIGHUP"], "SIGTERM", "SIGINT", 143),
+    ],
+)
+def test_a_second_signal_ends_at_once_with_the_code_of_the_first(
+    prepare, ignored, first, second, code
+):
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True, preexec_fn=prepare
     )
     assert process.stdout.readline() == "running\n"
-    return process
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "code"),
-    [("SIGINT", "SIGINT", 130), ("SIGTERM", "SIGTERM", 143), ("SIGHUP", "SIGTERM", 129)],
-)
-def test_a_second_signal_ends_at_once_with_the_code_of_the_first(first, second, code):
-    process = script()
-    process.send_signal(getattr(signal, first))
+    for name in [*ignored, first]:
+        process.send_signal(getattr(signal, name))
     assert process.stdout.readline() == f"stopping {code}\n"
     process.send_signal(getattr(signal, second))
     rest, _ = process.communicate(timeout=30)
     assert (rest, process.returncode) == ("at once\n", code)
-
-
-def test_a_signal_that_is_ignored_stays_ignored():
-    """As ``nohup`` has it."""
-    process = script(ignored=signal.SIGHUP)
-    process.send_signal(signal.SIGHUP)
-    process.send_signal(signal.SIGTERM)
-    assert process.stdout.readline() == "stopping 143\n"
-    process.kill()
-    process.communicate()
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
@@ -67,20 +60,17 @@ def test_each_signal_ends_a_command_with_its_code(name, code, capsys):
         os.kill(os.getpid(), getattr(signal, name))
         raise AssertionError("the signal came too late")
 
-    numbers = [getattr(signal, one) for one in SIGNALS]
-    before = [signal.signal(one, signal.SIG_DFL) for one in numbers]
+    numbers = [getattr(signal, name) for name in SIGNALS]
+    before = [signal.signal(number, signal.SIG_DFL) for number in numbers]
     try:
         assert app._guarded(command) == code
-        assert [signal.getsignal(one) for one in numbers] == [signal.SIG_DFL] * 3
+        assert [signal.getsignal(number) for number in numbers] == [signal.SIG_DFL] * 3
     finally:
-        for one, handler in zip(numbers, before, strict=True):
-            signal.signal(one, handler)
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
     assert capsys.readouterr().err.startswith("Stopped. What was recorded is kept")
-
-
-def test_what_handles_ctrl_c_handles_the_others():
-    with pytest.raises(KeyboardInterrupt), signals_stop():
-        raise Stopped(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), signals_stop():  # what handles Ctrl-C handles the others
+        raise Stopped(getattr(signal, name))
 
 
 MAIN = """
@@ -95,16 +85,17 @@ main()
 """
 
 
-def main(*arguments, interrupted="", **options):
+def errors_of(*arguments, interrupted="", **options):
+    """What a command prints as errors, and its exit code."""
     program = [sys.executable, "-c", MAIN.format(interrupted=interrupted), *map(str, arguments)]
-    return subprocess.Popen(program, stderr=subprocess.PIPE, text=True, **options)
+    process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True, **options)
+    return process.communicate(timeout=60)[1], process.returncode
 
 
 @pytest.mark.parametrize("module", ["typer", "fsl_sweep.orchestrator.planning.prepare"])
 def test_ctrl_c_while_modules_are_imported_is_no_traceback(module):
-    process = main("run", "quickstart", interrupted=module)
-    assert "Traceback" not in process.communicate(timeout=60)[1]
-    assert process.returncode == 130
+    errors, code = errors_of("run", "quickstart", interrupted=module)
+    assert ("Traceback" in errors, code) == (False, 130)
 
 
 def test_a_reader_that_goes_early_hides_no_exit_code(whole_run):
@@ -112,8 +103,6 @@ def test_a_reader_that_goes_early_hides_no_exit_code(whole_run):
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        process = main("status", whole_run, stdout=writing)
-        assert process.communicate(timeout=60)[1] == ""
-        assert process.returncode == 1  # a trial is not done
+        assert errors_of("status", whole_run, stdout=writing) == ("", 1)  # a trial is not done
     finally:
         os.close(writing)

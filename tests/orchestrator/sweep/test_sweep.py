@@ -13,20 +13,19 @@ import made
 import pytest
 from commands import ONE_CORE, in_session, living
 from made import trainable
-from trained import content, history, run
+from trained import BATCHES, content, history, run
 
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.sweep.process import Job, RayProcess
-from fsl_sweep.orchestrator.sweep.recording import locked
 from fsl_sweep.orchestrator.sweepfile.grammar import Resources
 from fsl_sweep.orchestrator.trial.trial import use_threads
+from fsl_sweep.orchestrator.upkeep.recording import locked
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
-GLYPHS = {
-    "name": "glyphs",
+OPTIONS = {
     "base_alphabets": 2,
     "val_alphabets": 1,
     "novel_alphabets": 1,
@@ -37,36 +36,24 @@ GLYPHS = {
 
 
 def spec(**changes):
-    return trainable(**{"benchmark": GLYPHS, "epochs": 2, **changes})
+    return trainable(**{"benchmark": {"name": "glyphs", **OPTIONS}, "epochs": 2, **changes})
 
 
 class Listener:
-    """Remembers what a sweep tells, and may act on it."""
+    """Remembers what it hears of a sweep, and may act when an epoch was measured."""
 
-    def __init__(self, on_measured=None):
-        self.told, self._on_measured = [], on_measured
+    def __init__(self, on_measured=lambda trial, record: None):
+        self.heard, self._on_measured = [], on_measured
 
-    def started(self, trial):
-        self.told.append(("started", trial))
+    def __getattr__(self, event):
+        return lambda *content: self.heard.append((event, *content))
 
     def measured(self, trial, record):
-        self.told.append(("measured", trial, record.epoch))
-        if self._on_measured:
-            self._on_measured(trial, record)
+        self.heard.append(("measured", trial, record))
+        self._on_measured(trial, record)
 
-    def failed_once(self, trial, reason):
-        self.told.append(("failed once", trial, reason))
-
-    def ended(self, trial, end):
-        self.told.append(("ended", trial, end.status, end.reason))
-
-    def of(self, kind):
-        return [event[1:] for event in self.told if event[0] == kind]
-
-
-@pytest.fixture(scope="module")
-def data():
-    return open_benchmark("glyphs", {k: v for k, v in GLYPHS.items() if k != "name"}, None)
+    def of(self, event):
+        return [content for kind, *content in self.heard if kind == event]
 
 
 def job_of(folder, specs, data, cpu, retries):
@@ -77,7 +64,7 @@ def job_of(folder, specs, data, cpu, retries):
     return Job(folder, plan, tuple(plan.specs), None, "all", resources, retries)
 
 
-def whole(ledger, spec, data):
+def recorded(ledger, spec, data):
     """As `content`, of a finished trial."""
     storage = ledger.trial(spec.id)
     assert history(storage, spec, data).complete
@@ -86,8 +73,8 @@ def whole(ledger, spec, data):
 
 def without_ray(folder, specs, data, threads):
     use_threads(threads)
-    for s in specs:
-        run(folder, s, data)
+    for trial in specs:
+        run(folder, trial, data)
     return Ledger(folder)
 
 
@@ -97,38 +84,16 @@ def listening(pids):
     for link in (link for pid in pids for link in Path(f"/proc/{pid}/fd").glob("*")):
         with contextlib.suppress(OSError):
             sockets.add(os.readlink(link).removeprefix("socket:[").rstrip("]"))
-    lines = [
-        line.split()
-        for table in ("tcp", "tcp6")
-        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
-    ]
+    tables = [Path(f"/proc/net/{table}").read_text() for table in ("tcp", "tcp6")]
+    lines = [line.split() for table in tables for line in table.splitlines()[1:]]
     return {line[1].partition(":")[0] for line in lines if line[3] == "0A" and line[9] in sockets}
 
 
-def worker_pids():
-    """Workers of this process's Ray that hold a trial."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            title = (folder / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if title.startswith(b"ray::") and b"Trainable" in title:
-            found.append(int(folder.name))
-    return found
-
-
-def heads(pids):
-    """Those of the living processes that are the head of a Ray."""
-    there = [pid for pid in pids if pid in living()]
-    return [p for p in there if Path(f"/proc/{p}/comm").read_text().strip() == "gcs_server"]
-
-
-def descends_from_me(pid):
-    while pid > 1:
-        if pid == os.getpid():
-            return True
-        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[1])
+def holds_a_trial(pid):
+    """Whether a process is a worker of Ray's that holds a trial."""
+    with contextlib.suppress(OSError):
+        title = Path(f"/proc/{pid}/cmdline").read_bytes()
+        return title.startswith(b"ray::") and b"Trainable" in title
     return False
 
 
@@ -139,29 +104,35 @@ def lose_the_head(ray, job):
     """
     job.run.mkdir()
     held = in_session(ray._process.pid)
-    kill_head = Listener(lambda *_: [os.kill(pid, signal.SIGKILL) for pid in heads(held)])
+    (head,) = (p for p in held if Path(f"/proc/{p}/comm").read_text() == "gcs_server\n")
+
+    def kill_head(*_):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(head, signal.SIGKILL)
+
     gone = pytest.raises(MachineFailure, match="The Ray of this run is gone")
     with gone, locked(Ledger(job.run)), contextlib.ExitStack() as stack:
         stack.callback(ray.stop)
-        ray.run(job, [kill_head])
+        ray.run(job, [Listener(kill_head)])
     return held
 
 
-def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place, monkeypatch):
+def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, place, monkeypatch):
     """In a reused actor, and after one was killed; what fails does so by itself, and is recorded.
 
     One worker at a time, so that one actor runs trials of all kinds in turn. Ray is private
     meanwhile: every port is on loopback, every file in a closed folder.
     """
+    data = open_benchmark("glyphs", OPTIONS, None)
     victim = spec(seed=3, epochs=4, learner={"name": "ridge"})
     hopeless = spec(seed=3, train={"way": 9, "shot": 1, "query": 2})
     diverging = spec(seed=0, optimizer={"lr": 1e30}, schedule=[[0, 1e30]])
-    raising, unbuilt = (spec(seed=0, learner={"name": one}) for one in ("raising", "unbuilt"))
+    raising, unbuilt = (spec(seed=0, learner={"name": name}) for name in ("raising", "unbuilt"))
     faulty.install(tmp_path / "faulty", monkeypatch)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # of the workers
     good = [
         spec(seed=0),
-        spec(seed=0, learner={"name": "supervised"}, train={"batch_size": 8}),
+        spec(seed=0, learner={"name": "supervised"}, train=BATCHES),
         spec(seed=0, fold={"folds": 2, "index": 1}),
         victim,
     ]
@@ -170,12 +141,12 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place,
     ports, modes, killed = set(), set(), []
 
     def look_and_kill_once(trial, record):
-        driver = next(pid for pid, found in living().items() if found[1] == os.getpid())
-        ports.update(listening(in_session(driver)))
-        found = place.glob("fsl-ray-*/r/session_*")
-        modes.update(stat.S_IMODE(one.parents[1].stat().st_mode) for one in found)
+        ours = in_session(ray._process.pid)
+        ports.update(listening(ours))
+        sessions = place.glob("fsl-ray-*/r/session_*")
+        modes.update(stat.S_IMODE(path.parents[1].stat().st_mode) for path in sessions)
         if trial == victim.id and record.epoch == 2 and not killed:
-            killed.extend(filter(descends_from_me, worker_pids()))
+            killed.extend(filter(holds_a_trial, ours))
             for pid in killed:
                 os.kill(pid, signal.SIGKILL)
 
@@ -183,9 +154,8 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place,
     specs = [*good[:3], diverging, victim, unbuilt, hopeless, raising]
     ledger = Ledger(tmp_path / "ray")
     ledger.path.mkdir()
-    job = job_of(ledger.path, specs, data, 1, retries=1)
     with RayProcess(None, len(specs)) as ray:
-        ray.run(job, [listener])
+        ray.run(job_of(ledger.path, specs, data, 1, retries=1), [listener])
         held = lose_the_head(ray, job_of(tmp_path / "longer", [spec(epochs=500)], data, 1, 0))
     assert not {*held} & living().keys()
     assert not [*tmp_path.rglob("longer/**/.unfinished*")]
@@ -196,32 +166,29 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, data, place,
     assert not [*place.iterdir()]
 
     alone = without_ray(tmp_path / "alone", good, data, 1)
-    for s in good:
-        assert whole(ledger, s, data) == whole(alone, s, data)
-    ended = {trial: (status, reason) for trial, status, reason in listener.of("ended")}
-    assert ended.keys() == {s.id for s in specs}
-    assert {ended[s.id] for s in good} == {("done", "")}
-    for s, retriable, reason in (
+    for trial in good:
+        assert recorded(ledger, trial, data) == recorded(alone, trial, data)
+    ended = {trial: (end.status, end.reason) for trial, end in listener.of("ended")}
+    assert ended.keys() == {trial.id for trial in specs}
+    assert {ended[trial.id] for trial in good} == {("done", "")}
+    fault = "The learner plug-in 'unbuilt' (faulty) raised KeyError: 'no such\\nlayer'"
+    for trial, retriable, reason in (
         (diverging, False, "the training loss became nan"),
         (hopeless, True, "9-way tasks need 9 classes"),
-        (
-            unbuilt,
-            True,
-            "The learner plug-in 'unbuilt' (faulty) raised KeyError: 'no such\\nlayer'",
-        ),
+        (unbuilt, True, fault),
         (raising, True, "RuntimeError: first line last line"),
     ):
-        end = history(ledger.trial(s.id), s, data).end
+        end = history(ledger.trial(trial.id), trial, data).end
         assert (end.status, end.retriable) == ("failed", retriable)
         assert end.reason.startswith(reason)
         assert end.reason.isprintable()
-        assert ended[s.id] == (end.status, end.reason)
+        assert ended[trial.id] == (end.status, end.reason)
     assert killed
     # A mistake of the user's is not tried again.
-    assert {trial for trial, _ in listener.of("failed once")} == {victim.id, raising.id}
+    assert {trial for trial, _ in listener.of("failed_once")} == {victim.id, raising.id}
     # At most the epoch in flight is repeated: no epoch is measured more than twice.
-    measured = listener.of("measured")
+    measured = [(trial, record.epoch) for trial, record in listener.of("measured")]
     assert {m for m in measured if m[0] != diverging.id} == {
-        (s.id, epoch) for s in good for epoch in range(1, s.epochs + 1)
+        (trial.id, epoch) for trial in good for epoch in range(1, trial.epochs + 1)
     }
     assert len([m for m in measured if m[0] == victim.id]) <= 5

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fsl_sweep
+from fsl_sweep.orchestrator.text import printed
 from fsl_sweep.orchestrator.text.printed import (
-    columns,
     counted,
     fold,
+    on_disk,
     one_line,
     printable,
     say,
-    say_json,
     unfit,
 )
 
@@ -29,24 +29,20 @@ def test_what_is_printed_steers_nothing_and_stays_what_it_was(text: str) -> None
         assert shown == text
 
 
-def test_letters_of_every_script_stay() -> None:
-    text = "PN αβγ 学習 café ∞ → 😀 ن اردو 'a' \\x1b"
-    assert printable(text) == one_line(text) == text
-
-
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_a_stream_that_lacks_letters_gets_their_numbers(encoding: str) -> None:
-    raw = io.BytesIO()
-    stream = io.TextIOWrapper(raw, encoding=encoding, errors="strict", newline="")
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [
+        ("ascii", "\\xe9 \\u5b66\\udcff\\x1b\n"),
+        ("latin-1", "é \\u5b66\\udcff\\x1b\n"),
+        ("utf-8", "é 学\\udcff\\x1b\n"),
+    ],
+)
+def test_a_stream_that_lacks_letters_gets_their_numbers(encoding: str, shown: str) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict", newline="")
     say("é 学\udcff\x1b", stream)
-    assert (
-        raw.getvalue().decode(encoding)
-        == {
-            "ascii": "\\xe9 \\u5b66\\udcff\\x1b\n",
-            "latin-1": "é \\u5b66\\udcff\\x1b\n",
-            "utf-8": "é 学\\udcff\\x1b\n",
-        }[encoding]
-    )
+    assert stream.buffer.getvalue().decode(encoding) == shown
+    every_script = "PN αβγ 学習 café ∞ → 😀 ن اردو 'a' \\x1b"
+    assert printable(every_script) == one_line(every_script) == every_script
 
 
 @given(st.text("ab c-", max_size=80), st.integers(5, 40))
@@ -64,24 +60,27 @@ def test_a_terminal_has_whole_commands_and_a_pipe_whole_lines(monkeypatch) -> No
     monkeypatch.setenv("COLUMNS", "24")
     command = "fsl-sweep measure RUN open --snapshots chosen"
     text = f"  This is so, because `{command}` does it: {command}\na  table  of  more  than  24"
+    folded = ["  This is so, because", f"  `{command}`", "  does it:", f"  {command}"]
     for terminal in (True, False):
         stream = io.StringIO()
         monkeypatch.setattr(stream, "isatty", lambda terminal=terminal: terminal)
         say(text, stream)
-        expected = ["  This is so, because", f"  `{command}`", "  does it:", f"  {command}"]
-        expected = [*expected, "a  table  of  more  than  24"] if terminal else text.split("\n")
+        expected = [*folded, "a  table  of  more  than  24"] if terminal else text.split("\n")
         assert stream.getvalue().splitlines() == expected
     monkeypatch.setattr("sys.stdout", stream)
-    say_json({"text": "word " * 20})
+    printed.say_json({"text": "word " * 20})
     assert stream.getvalue().endswith(f'"{"word " * 20}"\n}}\n')
 
 
-def test_a_number_stays_with_its_unit() -> None:
+def test_a_number_stays_with_its_unit_and_agrees_with_its_noun() -> None:
     text = "about 80 % by 3 h and 1.5 points or 3 more 1.00 +- 0.82"
     units = {"80 %", "3 h", "1.5 points", "1.00 +- 0.82"}
     for width in range(12, len(text)):
         lines = fold(text, width).split("\n")
         assert all(any(unit in line for line in lines) for unit in units)
+    assert [counted(n, "trial") for n in (0, 1, 2)] == ["0 trials", "1 trial", "2 trials"]
+    assert counted(12_000, "image") == "12,000 images"
+    assert [counted(n, "class", "classes") for n in (1, 2)] == ["1 class", "2 classes"]
 
 
 def test_a_table_is_rows_or_where_the_terminal_is_narrow_blocks(monkeypatch) -> None:
@@ -90,17 +89,16 @@ def test_a_table_is_rows_or_where_the_terminal_is_narrow_blocks(monkeypatch) -> 
     blocks = ["  closed", "    PN 93.88", "    tasks 1,000", "  open", "    tasks 241"]
     monkeypatch.setattr("sys.stdout", terminal := io.StringIO())
     monkeypatch.setenv("COLUMNS", "21")
-    assert columns(rows, indent="  ") == wide
+    assert printed.columns(rows, indent="  ") == wide
     monkeypatch.setattr(terminal, "isatty", lambda: True)
-    assert columns(rows, indent="  ") == blocks
+    assert printed.columns(rows, indent="  ") == blocks
     monkeypatch.setenv("COLUMNS", "22")
-    assert columns(rows, indent="  ") == wide
+    assert printed.columns(rows, indent="  ") == wide
 
 
-def test_counts_agree_with_their_nouns() -> None:
-    assert [counted(n, "trial") for n in (0, 1, 2)] == ["0 trials", "1 trial", "2 trials"]
-    assert counted(12_000, "image") == "12,000 images"
-    assert [counted(n, "class", "classes") for n in (1, 2)] == ["1 class", "2 classes"]
+def test_bytes_are_written_with_two_digits_and_their_unit() -> None:
+    sizes = (0, 999, 1000, 9949, 9951, 54_000_000_000, 999_600_000)
+    assert " ".join(map(on_disk, sizes)) == "0 B 999 B 1.0 kB 9.9 kB 10 kB 54 GB 1.0 GB"
 
 
 def test_the_package_tells_what_it_has_without_loading_it() -> None:

@@ -1,89 +1,196 @@
-import io
+"""One trial: interrupted, harmed, ended; no state that does not fit ever changes a number."""
 
+import random
+import re
+import shutil
+from collections import Counter
+from contextlib import nullcontext, suppress
+
+import hostile
 import pytest
+import submitted
 import torch
-from made import benchmark, main_of, planned, trainable
+from made import main_of, planned, trainable
 from safetensors.torch import load
-from trained import content, history, run
+from trained import BATCHES, EPISODES, content, history, numbers, put_state, run, state_of
 
 from fsl_sweep.datasets.splits.class_folds import fold_benchmark
+from fsl_sweep.learners.methods.protonet import Protonet
+from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
 from fsl_sweep.orchestrator.records.spec import Fold
-from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
+from fsl_sweep.orchestrator.trial.trial import Trial
 
-EPISODES = {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2}
+AUGMENTED = "crop-jitter-flip"
+MAML = {"name": "maml", "way": 3, "inner_steps": 2, "inner_steps_test": 1, "batch_norm": "running"}
 VARIANTS = {
-    "episodes": {
-        "train": {**EPISODES, "fixed_support": True},
-        "augment": "crop-jitter-flip",
-        "schedule": [[0, 0.1], [1, 0.01]],
-    },
-    "batches": {
-        "learner": {"name": "supervised"},
-        "train": {"batch_size": 8},
-        "optimizer": {"name": "adam", "lr": 0.01, "weight_decay": 0.0, "clip_norm": 0.01},
-        "schedule": [[0, 0.01]],
-    },
-    "bf16": {"learner": {"name": "ridge"}, "precision": "bf16"},
-    "maml-running": {
-        "learner": {
-            "name": "maml",
-            "way": 3,
-            "inner_steps": 2,
-            "inner_steps_test": 1,
-            "batch_norm": "running",
-        },
-    },
-    "meta-baseline": {
-        "learner": {"name": "meta-baseline"},
-        "train": {"batch_size": 8, "meta": {"epochs": 2, **EPISODES}},
-    },
-    "fold": {"fold": {"folds": 3, "index": 1, "over": "base+val"}},
+    "episodes": trainable(
+        train={**EPISODES, "fixed_support": True},
+        augment=AUGMENTED,
+        schedule=[[0, 0.1], [1, 0.01]],
+    ),
+    "batches": trainable(
+        learner={"name": "supervised"},
+        train=BATCHES,
+        optimizer={"name": "adam", "lr": 0.01, "weight_decay": 0.0, "clip_norm": 0.01},
+        schedule=[[0, 0.01]],
+    ),
+    "bf16": trainable(learner={"name": "ridge"}, precision="bf16"),
+    "maml-running": trainable(learner=MAML),
+    "meta-baseline": trainable(
+        learner={"name": "meta-baseline"}, train={**BATCHES, "meta": {"epochs": 2, **EPISODES}}
+    ),
+    "fold": trainable(fold={"folds": 3, "index": 1, "over": "base+val"}),
+    "submission": submitted.spec("protos-go-on", augment=AUGMENTED),
+    "submission without a state": submitted.spec("protos", "batch", augment=AUGMENTED),
 }
+SPEC = trainable()
 
 
-@pytest.fixture(scope="module")
-def data():
-    use_threads(1)
-    return benchmark()
+@pytest.fixture(autouse=True)
+def _installed(tmp_path, monkeypatch):
+    submitted.install(tmp_path / "site", monkeypatch)
+
+
+def resumed(storage, spec, data):
+    """How many epochs a trial trains that goes on, and its content."""
+    return len([*Trial(spec, storage, data, main_of(data)).run()]), content(storage, data)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_resumed_trial_equals_an_uninterrupted_one_bit_for_bit(tmp_path, data, variant):
-    spec = trainable(epochs=3, **VARIANTS[variant])
-    whole = content(run(tmp_path / "whole", spec, data), data)
-    assert len(whole[0]) == 3
-    assert len(set(whole[0].values())) == 3
+    spec, has_state = VARIANTS[variant], variant != "submission without a state"
+    expected = content(run(tmp_path / "uninterrupted", spec, data), data)
+    assert len(set(expected[0].values())) == 3
     for stop in (1, 2):
-        run(tmp_path / f"cut{stop}", spec, data, epochs=stop)
+        storage = run(tmp_path / f"cut{stop}", spec, data, epochs=stop)
+        assert (storage.read_resume() is not None) is has_state
         torch.rand(7)  # a new process has another global state
-        assert content(run(tmp_path / f"cut{stop}", spec, data), data) == whole
+        assert resumed(storage, spec, data) == (3 - stop if has_state else 3, expected)
 
 
-def test_a_crash_between_record_and_state_repeats_one_epoch(tmp_path, data):
-    spec = trainable(epochs=3)
-    whole = content(run(tmp_path / "whole", spec, data), data)
-    storage = run(tmp_path / "cut", spec, data, epochs=1)
-    state = storage.read_resume()
-    run(tmp_path / "cut", spec, data, epochs=1)
-    storage.write_resume(state)  # epoch 2 is recorded, the state is still epoch 1's
-    assert storage.recorded(main_of(data).id) == {1, 2}
-    assert content(run(tmp_path / "cut", spec, data), data) == whole
-
-
-def test_a_torn_record_is_repaired_by_training_again(tmp_path, data):
-    spec = trainable(epochs=3)
-    whole = content(run(tmp_path / "whole", spec, data), data)
+@pytest.mark.parametrize("state", ["refused", "no tensor"])
+def test_a_submission_that_cannot_load_its_state_starts_again(tmp_path, data, monkeypatch, state):
+    spec, load = VARIANTS["submission"], submitted.GoesOn.load
+    expected = content(run(tmp_path / "uninterrupted", spec, data), data)
     storage = run(tmp_path / "cut", spec, data, epochs=2)
-    (storage.folder.path / "measured" / main_of(data).id / "0001.record").write_bytes(b"torn")
-    assert content(run(tmp_path / "cut", spec, data), data) == whole
+
+    def refuses(self, path):
+        load(self, path)  # half of it is done before it fails
+        raise RuntimeError("what is this?")
+
+    if state == "refused":
+        monkeypatch.setattr(submitted.GoesOn, "load", refuses)
+    else:
+        put_state(storage, {"epoch": 2, "spent": 0.5, "program": [1, 2]})
+    assert resumed(storage, spec, data) == (3, expected)
+
+
+def test_every_second_epoch_is_recorded_and_the_last(tmp_path, data):
+    spec = trainable(epochs=5, every=2)
+    expected = content(run(tmp_path / "uninterrupted", spec, data), data)
+    assert list(expected[0]) == [f"000{i}.safetensors" for i in (2, 4, 5)]
+    run(tmp_path / "cut", spec, data, epochs=1)
+    assert content(run(tmp_path / "cut", spec, data), data) == expected
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, data):
+    """What the trial gives that nobody stopped."""
+    return content(run(tmp_path_factory.mktemp("undisturbed"), SPEC, data), data)
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory, data):
+    """The folder of the trial, stopped after two epochs, and its state after the first."""
+    place = tmp_path_factory.mktemp("stopped")
+    state = run(place, SPEC, data, 1).read_resume()
+    run(place, SPEC, data, 1)
+    return place, state
+
+
+def copied(stopped, folder):
+    """The storage of a stopped trial of one's own."""
+    shutil.copytree(stopped[0], folder, dirs_exist_ok=True)
+    return Ledger(folder).trial(SPEC.id)
+
+
+def first(state):
+    """The name of the first weights of a state."""
+    return next(iter(state["learner"]))
+
+
+# States that fit their checksum and nothing else, as of a plug-in whose layers were changed since.
+WRONG = {
+    "no epoch": lambda s: s.pop("epoch"),
+    "no seconds": lambda s: s.pop("spent"),
+    "one of the weights missing": lambda s: s["learner"].pop(first(s)),
+    "weights of another shape": lambda s: s["learner"].update({first(s): torch.zeros(1)}),
+    "weights of another type": lambda s: s["learner"].update(
+        {first(s): s["learner"][first(s)].double() + 1e-12}
+    ),
+    "no optimizer": lambda s: s.pop("optimizer"),
+    "two groups": lambda s: s["optimizer"]["param_groups"].append({}),
+}
+OTHER = ("what torch did not save", "a pickle of nothing", "an incomplete record", "a crash")
+
+
+@pytest.mark.parametrize("wrong", [*WRONG, *OTHER])
+def test_what_does_not_fit_is_not_used_and_the_trial_starts_again(
+    tmp_path, data, stopped, undisturbed, wrong
+):
+    """After a crash between record and state epoch 2 is recorded; the state is still epoch 1's."""
+    storage = copied(stopped, tmp_path)
+    if wrong in WRONG:
+        state = state_of(storage)
+        WRONG[wrong](state)
+        put_state(storage, state)
+    elif wrong == "an incomplete record":
+        storage.folder.write(f"measured/{main_of(data).id}/0001.record", b"half")
+    else:
+        storage.write_resume([b"no state", b"\x80\x04N.", None, stopped[1]][OTHER.index(wrong)])
+    assert resumed(storage, SPEC, data) == (2 if wrong == "a crash" else 3, undisturbed)
+
+
+def test_every_single_bit_of_a_state_is_noticed(tmp_path, stopped):
+    cut = copied(stopped, tmp_path)
+    ((path,), rng) = cut.folder.path.glob("resume.*"), random.Random(5)
+    state = path.read_bytes()
+    for at in [*range(100), *rng.sample(range(len(state)), 100), len(state) - 1]:
+        flipped = bytearray(state)
+        flipped[at] ^= 1 << rng.randrange(8)
+        path.write_bytes(flipped)
+        assert cut.read_resume() is None, at
+    for size in (0, 1, 50, len(state) // 2, len(state) - 1):
+        path.write_bytes(state[:size])
+        assert cut.read_resume() is None, size
+
+
+def test_a_harmed_folder_gives_the_identical_trial_or_a_message(
+    tmp_path, data, stopped, undisturbed
+):
+    rng, ended = random.Random(9), Counter()
+    for number in range(12):
+        place = tmp_path / str(number)
+        storage = copied(stopped, place / "run")
+        (place / "outside").mkdir()
+        kind, where = hostile.harm(place / "run", rng)
+        outside = hostile.state(place / "outside")
+        with suppress(RunFolderError) if kind in hostile.KINDS else nullcontext():
+            run(place / "run", SPEC, data)
+            # A snapshot that was harmed before stays so, and is refused where it is used.
+            assert numbers(storage, data) == undisturbed[1:], (kind, where)
+            ended["identical"] += 1
+        assert hostile.state(place / "outside") == outside, (kind, where)
+    assert 3 < ended["identical"] < 12
 
 
 def test_a_fold_trial_trains_on_the_other_classes_and_is_measured_on_the_folds(tmp_path, data):
     fold = {"folds": 3, "index": 1, "seed": 4}
-    spec = trainable(fold=fold, learner={"name": "supervised"}, train={"batch_size": 8})
+    spec = trainable(fold=fold, learner={"name": "supervised"}, train=BATCHES)
     trial = Trial(spec, Ledger(tmp_path).trial(spec.id), data, main_of(data))
-    assert trial.benchmark.fingerprint == fold_benchmark(data, index=1, folds=3, seed=4).fingerprint
+    assert trial.benchmark.fingerprint == fold_benchmark(data, **fold).fingerprint
     assert len(trial.benchmark.val.classes) == 4
     snapshots, _, losses = content(run(tmp_path, spec, data), data)
     # Its classifier knows 8 of the 12 base classes, and its draws are its own.
@@ -95,89 +202,87 @@ def test_a_fold_trial_trains_on_the_other_classes_and_is_measured_on_the_folds(t
 def test_a_finished_trial_is_done_and_leaves_no_state(tmp_path, data):
     spec = trainable()
     storage = run(tmp_path, spec, data)
-    found = history(storage, spec, data)
-    assert found.complete
-    assert found.epochs.tolist() == [1, 2, 3]
+    recorded = history(storage, spec, data)
+    assert (recorded.complete, recorded.epochs.tolist()) == (True, [1, 2, 3])
     assert storage.read_resume() is None
     _, _, losses = content(storage, data)
     assert len(set(losses)) == 3
     assert content(run(tmp_path, trainable(seed=1), data), data)[2] != losses
 
 
-def test_every_second_epoch_is_recorded_and_the_last(tmp_path, data):
-    spec = trainable(epochs=5, every=2)
-    whole = content(run(tmp_path / "whole", spec, data), data)
-    assert list(whole[0]) == [f"000{i}.safetensors" for i in (2, 4, 5)]
-    run(tmp_path / "cut", spec, data, epochs=1)
-    assert content(run(tmp_path / "cut", spec, data), data) == whole
+def broken_head(self, support, query):
+    logits = -torch.cdist(query, support.mean(dim=2))
+    return logits if self.training else logits * float("nan")
 
 
-def test_a_loss_that_is_not_finite_ends_the_trial_and_keeps_what_was_measured_before(
-    tmp_path, data
+def no_memory(*_):
+    raise torch.OutOfMemoryError("tried to allocate 3 TiB")
+
+
+def deaf(self, meta_dataset, fit=submitted.MetaLearner.meta_fit):
+    """Swallows the news that its budget is spent."""
+    try:
+        return fit(self, meta_dataset)
+    except Exception:
+        return submitted.Learner(self.network)
+
+
+LITTLE = {"budget": {"seconds": 1e-6}}
+SPENT = "^the budget of 1e-06 s was spent in epoch 1, step 1$"
+BROKEN = "^epoch 1 could not be measured: the learner's answers to .* are not numbers$"
+DIVERGING = trainable(schedule=[[0, 0.1], [2, 1e30]], epochs=5, batches=3)
+# Of which trial; what is patched; why it ends. It fails, unless its budget is spent.
+ENDS = {
+    "diverging": (DIVERGING, None, "^the training loss became nan in epoch [345]$"),
+    "broken": (SPEC, (Protonet, "head", broken_head), BROKEN),
+    "spent": (trainable(**LITTLE), None, SPENT),
+    "spent submission": (submitted.spec(**LITTLE), None, SPENT),
+    "deaf": (submitted.spec(**LITTLE), (submitted.MetaLearner, "meta_fit", deaf), SPENT),
+    "memory": (SPEC, (Evaluator, "measure", no_memory), "^out of memory: tried to allocate 3 TiB$"),
+}
+FAULTS = {
+    "meta_fit": "submission 'protos' failed in meta_fit: RuntimeError: cannot meta-train",
+    "again": "meta_fit asked for more training data than the epoch has",
+    "nothing saved": "submission 'protos' failed in Learner.save: ValueError: nothing was",
+    "fit": "submission 'protos' failed in Learner.fit: RuntimeError: cannot fit",
+    "nan": "submission 'protos': its answers to a task are not numbers",
+    "too many": "labels from 3 to 5; those of 3 classes are 0 to 2",
+    "floats": "predict returned float32 [6]; for 6 queries of 3 classes it must return",
+    "transposed": "predict returned float32 [3, 6]",
+    "nothing": "predict returned object []",
+}
+for answers, reason in FAULTS.items():
+    ENDS[answers] = submitted.spec(options={"answers": answers}), None, re.escape(reason)
+
+
+@pytest.mark.parametrize("cause", ENDS)
+def test_what_ends_a_trial_is_recorded_and_what_was_measured_before_stays(
+    tmp_path, data, monkeypatch, cause
 ):
-    spec = trainable(schedule=[[0, 0.1], [2, 1e30]], epochs=5, batches=3)
-    storage = run(tmp_path, spec, data)
-    found = history(storage, spec, data)
-    assert found.end.status == "failed"
-    assert "loss became nan in epoch" in found.end.reason
-    assert found.epochs.tolist()[:2] == [1, 2]
-    assert not found.complete
-    assert not storage.unfinished(planned(spec), main_of(data).id)
-
-
-def test_answers_that_are_not_numbers_end_the_trial_instead_of_counting_as_guesses(
-    tmp_path, data, monkeypatch
-):
-    from fsl_sweep.learners.methods.protonet import Protonet
-
-    head = Protonet.head
-
-    def breaks_down(self, support, query):
-        logits = head(self, support, query)
-        return logits if self.training else logits * float("nan")
-
-    monkeypatch.setattr(Protonet, "head", breaks_down)
-    spec = trainable()
-    found = history(run(tmp_path, spec, data), spec, data)
-    assert found.end.status == "failed"
-    assert found.end.reason.startswith("epoch 1 could not be measured: the learner's answers to")
-    assert not found.end.retriable
-
-
-def test_a_spent_budget_ends_the_trial_with_its_reason(tmp_path, data):
-    spec = trainable(budget={"seconds": 1e-6})
-    found = history(run(tmp_path, spec, data), spec, data)
-    assert found.end.status == "budget"
-    assert found.end.reason == "the budget of 1e-06 s was spent in epoch 1, step 1"
+    spec, patched, reason = ENDS[cause]
+    with monkeypatch.context() as patch:
+        if patched is not None:
+            patch.setattr(*patched)
+        storage = run(tmp_path, spec, data)
+    recorded, again = history(storage, spec, data), cause == "memory"
+    assert re.search(reason, recorded.end.reason)
+    status = "budget" if reason == SPENT else "failed"
+    assert (recorded.end.status, recorded.end.retriable) == (status, again)
+    assert recorded.epochs.tolist()[:2] == ([1, 2] if cause == "diverging" else [])
+    assert not recorded.complete
+    assert storage.unfinished(planned(spec), main_of(data).id) is again
+    if again:
+        assert history(run(tmp_path, spec, data), spec, data).complete
 
 
 def test_the_budget_counts_what_was_spent_before_an_interruption(tmp_path, data):
     spec = trainable(budget={"seconds": 1000.0})
     storage = run(tmp_path, spec, data, epochs=1)
-    state = torch.load(io.BytesIO(storage.read_resume()), weights_only=True)
+    state = state_of(storage)
     assert 0 < state["spent"] < 1000
-    state["spent"] = 1001.0
-    torch.save(state, buffer := io.BytesIO())
-    storage.write_resume(buffer.getvalue())
-    found = history(run(tmp_path, spec, data), spec, data)
-    assert (found.end.status, found.epochs.tolist()) == ("budget", [1])
-
-
-def test_running_out_of_memory_is_recorded_and_may_be_tried_again(tmp_path, data, monkeypatch):
-    from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
-
-    spec = trainable()
-
-    def out_of_memory(*_):
-        raise torch.OutOfMemoryError("tried to allocate 3 TiB")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Evaluator, "measure", out_of_memory)
-        storage = run(tmp_path, spec, data)
-    end = history(storage, spec, data).end
-    assert (end.status, end.retriable) == ("failed", True)
-    assert end.reason == "out of memory: tried to allocate 3 TiB"
-    assert history(run(tmp_path, spec, data), spec, data).complete
+    put_state(storage, {**state, "spent": 1001.0})
+    recorded = history(run(tmp_path, spec, data), spec, data)
+    assert (recorded.end.status, recorded.epochs.tolist()) == ("budget", [1])
 
 
 @pytest.mark.parametrize(
@@ -189,9 +294,6 @@ def test_a_learner_of_either_kind_trains_on_episodes_of_its_own_with_a_fixed_sup
     tmp_path, data, learner, way
 ):
     """FIX-ML is for any of them, and the training episode is not the measured one."""
-    spec = trainable(
-        epochs=1,
-        learner=learner,
-        train={"way": way, "shot": 2, "query": 3, "tasks_per_batch": 2, "fixed_support": True},
-    )
+    train = {"way": way, "shot": 2, "query": 3, "tasks_per_batch": 2, "fixed_support": True}
+    spec = trainable(epochs=1, learner=learner, train=train)
     assert history(run(tmp_path, spec, data), spec, data).complete

@@ -6,13 +6,13 @@ import numpy as np
 
 from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, label, marker
 from fsl_sweep.orchestrator.report.figures.style import SOFT, colour
-from fsl_sweep.orchestrator.selection.comparing.along_mixtures import AlongMixtures, band
+from fsl_sweep.orchestrator.selection.comparing.mixture_curve import MixtureCurve, band
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def mixtures_figure(curves: AlongMixtures, uniform: float | None) -> Figure:
+def mixtures_figure(curves: MixtureCurve, uniform: float | None) -> Figure:
     """Draw a line with its band for each method, and the linear mixture dotted.
 
     Source: "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution", appendix E.

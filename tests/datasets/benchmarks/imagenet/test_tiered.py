@@ -1,19 +1,19 @@
 import os
 import pickle
-from pathlib import Path
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
 import pytest
-from pools import counts_of, encoded
+from pools import counts_of, encoded, superclasses_of, write_files
 
 from fsl_sweep.datasets.benchmarks.imagenet.folders import tiered_classes
 from fsl_sweep.datasets.benchmarks.imagenet.tiered import TieredImagenet
-from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.testing import BenchmarkContract
-from fsl_sweep.orchestrator.errors import BadData, MissingData
+from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.measuring.class_sets import class_set
 
+NAME = "tiered-imagenet"
 OPTIONS = {"image_size": 8, "held_out": 0.5}
 FILES = {"base": "train", "val": "val", "novel": "test"}
 CLASSES = {"base": 351, "val": 97, "novel": 160}
@@ -39,26 +39,19 @@ def labels(split: str) -> dict:
     }
 
 
+@cache
 def images(split: str) -> list[np.ndarray]:
     order = list(FILES).index(split)
     return [opencv(int(n), int(n) // 256, order) for n in labels(split)["label_specific"]]
 
 
-def write_pickles(root: Path, protocol: int = 2) -> Path:
-    root.mkdir(exist_ok=True)
-    for split, name in FILES.items():
-        (root / f"{name}_images_png.pkl").write_bytes(pickle.dumps(images(split), protocol))
-        (root / f"{name}_labels.pkl").write_bytes(pickle.dumps(labels(split), protocol))
-    return root
-
-
-VAL = images("val")
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory) -> dict[str, bytes]:
-    root = write_pickles(tmp_path_factory.mktemp("tiered"))
-    return {path.name: path.read_bytes() for path in root.iterdir()}
+@cache
+def pickles(protocol: int = 2) -> dict[str, bytes]:
+    return {
+        f"{file}_{what}.pkl": pickle.dumps(content(split), protocol)
+        for split, file in FILES.items()
+        for what, content in (("images_png", images), ("labels", labels))
+    }
 
 
 class TestPickles(BenchmarkContract):
@@ -66,36 +59,34 @@ class TestPickles(BenchmarkContract):
     options: ClassVar = OPTIONS
 
     def root(self, tmp_path):
-        return write_pickles(tmp_path)
+        return write_files(tmp_path, pickles())
 
 
-def test_the_pickled_lists(tmp_path):
-    root = write_pickles(tmp_path / "source", protocol=5)  # the conformance suite has 2
-    benchmark = open_benchmark("tiered-imagenet", OPTIONS, root, tmp_path)
-    found = {"train": (351, 702), "base": (351, 702), "val": (97, 194), "novel": (160, 320)}
-    assert counts_of(benchmark) == found
+def test_the_pickled_lists(opened, write_tree):
+    root = write_tree(pickles(protocol=5))  # the conformance suite has 2
+    benchmark = opened(NAME, root, **OPTIONS)
+    counts = {"train": (351, 702), "base": (351, 702), "val": (97, 194), "novel": (160, 320)}
+    assert counts_of(benchmark) == counts
     pool = benchmark.train.pool
-    first = {"base": 0, "val": 351, "novel": 448}
-    for order, split in enumerate(FILES):
+    for order, (split, first) in enumerate((("base", 0), ("val", 351), ("novel", 448))):
         distribution = benchmark.distribution(split)
         pixels = pool.images[distribution.examples][:, :, 0, 0].astype(int)
-        numbers = pool.labels[distribution.examples] - first[split]
+        numbers = pool.labels[distribution.examples] - first
         np.testing.assert_array_equal(pixels[:, 0] + 256 * pixels[:, 1], numbers)
         assert set(pixels[:, 2]) == {order}
-        above = {pool.superclasses[c] for c in distribution.classes}
-        assert len(above) == SUPERCLASSES[split]
         last = SUPERCLASSES[split] - 1
-        assert pool.superclasses[first[split] + last] == f"superclass {split} {last}"
-        assert f"{split} group 0" in above
+        groups = {*(f"{split} group {n}" for n in range(last)), f"superclass {split} {last}"}
+        assert superclasses_of(benchmark, split) == groups
+        assert pool.superclasses[first + last] == f"superclass {split} {last}"
     assert pool.class_names[:4] == ("base0", "base1", "base2", "crane #3")
     assert pool.class_names[351 + 3] == "crane #354"
     assert pool.class_names[351 + 96] == "class val 96"
 
 
-def test_fewer_base_classes_leave_the_others_unused(tmp_path):
-    root = write_pickles(tmp_path / "source")
+def test_fewer_base_classes_leave_the_others_unused(opened, write_tree):
+    root = write_tree(pickles())
     whole, few, more, other = (
-        open_benchmark("tiered-imagenet", {**OPTIONS, **options}, root, tmp_path)
+        opened(NAME, root, **OPTIONS, **options)
         for options in (
             {},
             {"base_classes": 64},
@@ -106,7 +97,7 @@ def test_fewer_base_classes_leave_the_others_unused(tmp_path):
     others = {"val": (97, 194), "novel": (160, 320)}
     assert counts_of(few) == {"train": (64, 128), "base": (64, 128), **others}
     assert whole.train.pool.fingerprint == few.train.pool.fingerprint  # prepared once
-    drawn = [set(one.train.classes.tolist()) for one in (few, more, other, whole)]
+    drawn = [set(split.train.classes.tolist()) for split in (few, more, other, whole)]
     assert drawn[0] < drawn[1] < drawn[3]
     assert drawn[2] != drawn[0]
     # A class that stays is trained on as in the whole.
@@ -117,75 +108,50 @@ def test_fewer_base_classes_leave_the_others_unused(tmp_path):
     with pytest.raises(BadData, match="uses every class"):
         class_set(whole, ("unused",))
     with pytest.raises(BadData, match="has 351 base classes, not 352"):
-        open_benchmark("tiered-imagenet", {**OPTIONS, "base_classes": 352}, root, tmp_path)
+        opened(NAME, root, **OPTIONS, base_classes=352)
     count = TieredImagenet().expected(TieredImagenet.Options(base_classes=64))
     assert count == {**CLASSES, "base": 64}
 
 
-def test_imagenet_folders_split_by_superclass(tmp_path):
-    png = opencv(7, 8, 9).tobytes()
-    for listed in tiered_classes():
-        folder = tmp_path / "source" / "train" / listed.name
-        folder.mkdir(parents=True)
-        for number in range(2):
-            (folder / f"{listed.name}_{number}.JPEG").write_bytes(png)
-    benchmark = open_benchmark("tiered-imagenet", OPTIONS, tmp_path / "source", tmp_path)
-    pool = benchmark.train.pool
-    owners = [
-        {pool.superclasses[c] for c in benchmark.distribution(split).classes} for split in FILES
-    ]
+def test_imagenet_folders_split_by_superclass(opened, write_tree):
+    names, png = [listed.name for listed in tiered_classes()], opencv(7, 8, 9).tobytes()
+    tree = {f"train/{name}/{name}_{number}.JPEG": png for name in names for number in range(2)}
+    benchmark = opened(NAME, write_tree(tree), **OPTIONS)
+    owners = [superclasses_of(benchmark, split) for split in FILES]
     assert [len(group) for group in owners] == [20, 6, 8]
     assert len(set().union(*owners)) == 34
     assert [len(benchmark.distribution(split).classes) for split in FILES] == [351, 97, 160]
 
 
-def altered(**values) -> dict:
-    return {**labels("val"), **values}
+VAL, PNGS = labels("val"), images("val")
+SPECIFIC, GENERAL = VAL["label_specific"], VAL["label_general"]
+BAD_IMAGES = {
+    "code": [*PNGS, os.system],
+    "a dict": {"images": PNGS},
+    "too few": PNGS[:-1],
+    "cut off": [*PNGS[:5], PNGS[5][:-30], *PNGS[6:]],
+    "text": [*PNGS[:5], "text", *PNGS[6:]],
+}
+BAD_LABELS = {
+    "a list": [1],
+    "nothing": {},
+    "too few labels": {**VAL, "label_specific": SPECIFIC[:-1]},
+    "too few classes": {**VAL, "label_specific": SPECIFIC % 90},
+    "from 1": {**VAL, "label_specific": SPECIFIC + 1},
+    "floats": {**VAL, "label_specific": SPECIFIC * 1.0},
+    "too few superclasses": {**VAL, "label_general": GENERAL % 5},
+    "huge superclasses": {**VAL, "label_general": GENERAL * 10**12},
+    "two superclasses": {**VAL, "label_general": np.arange(194) // 35},
+    "names": {**VAL, "label_specific_str": [1, 2]},
+}
 
 
-SPECIFIC, GENERAL = labels("val")["label_specific"], labels("val")["label_general"]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("images_png", [*VAL, os.system], "is refused: it names 'posix.system'"),
-        ("images_png", {"images": VAL}, "must hold a list of 194 images"),
-        ("images_png", VAL[:-1], "must hold a list of 194 images"),
-        ("images_png", [*VAL[:5], VAL[5][:-30], *VAL[6:]], "val_images_png.pkl, image 5 cannot be"),
-        ("images_png", [*VAL[:5], "text", *VAL[6:]], "item 5 is not an encoded"),
-        ("labels", [1], "holds a list instead of a dict"),
-        ("labels", {}, "must have 'label_specific'"),
-        ("labels", altered(label_specific=SPECIFIC[:-1]), "must have the 97 classes"),
-        ("labels", altered(label_specific=SPECIFIC % 90), "must have the 97 classes"),
-        ("labels", altered(label_specific=SPECIFIC + 1), "numbered from 0"),
-        ("labels", altered(label_specific=SPECIFIC * 1.0), "must have 'label_specific', whole"),
-        ("labels", altered(label_general=GENERAL % 5), "each in one of 6 superclasses"),
-        ("labels", altered(label_general=GENERAL * 10**12), "each in one of 6 superclasses"),
-        ("labels", altered(label_general=np.arange(194) // 35), "each in one of 6 superclasses"),
-        ("labels", altered(label_specific_str=[1, 2]), "'label_specific_str' must be a list"),
-    ],
-)  # fmt: skip
-def test_pickles_that_cannot_be_used(source, tmp_path, name, content, message):
-    root = tmp_path / "source"
-    root.mkdir()
-    for file, whole in source.items():
-        (root / file).write_bytes(whole)
-    path = root / f"val_{name}.pkl"
-    path.write_bytes(pickle.dumps(content, 2))
-    with pytest.raises(BadData) as caught:
-        open_benchmark("tiered-imagenet", OPTIONS, root, tmp_path / "home")
-    assert message in str(caught.value)
-    assert str(path) in str(caught.value)
-
-
-def test_what_is_missing_is_named(source, tmp_path):
-    with pytest.raises(MissingData, match=r"neither \{train,val,test\}_images_png\.pkl"):
-        open_benchmark("tiered-imagenet", OPTIONS, tmp_path, tmp_path)
-    for file in ("train_images_png.pkl", "train_labels.pkl", "val_labels.pkl"):
-        (tmp_path / file).write_bytes(source[file])
-    lacking = (
-        r"val_labels\.pkl, but not val_images_png\.pkl, test_images_png\.pkl, test_labels\.pkl\."
-    )
-    with pytest.raises(MissingData, match=lacking):
-        open_benchmark("tiered-imagenet", OPTIONS, tmp_path, tmp_path)
+def test_pickles_that_cannot_be_used_or_are_missing_are_named(refusals, snapshot):
+    cases = {
+        f"{kind}: {what}": {f"val_{kind}.pkl": pickle.dumps(content, 2)}
+        for kind, contents in (("images_png", BAD_IMAGES), ("labels", BAD_LABELS))
+        for what, content in contents.items()
+    }
+    few = {"train_labels.pkl": None, "val_images_png.pkl": None, "test_labels.pkl": None}
+    cases |= {"few": few, "empty": dict.fromkeys(pickles())}
+    assert refusals(NAME, cases, pickles(), **OPTIONS) == snapshot

@@ -461,21 +461,21 @@ def test_what_would_decide_in_words() -> None:
         return would_decide(replace(found, effect=0.02, ways=ways, **changes))
 
     if_so = "If PN and RR truly differ by 2.0 points,"
-    seeds = replace(seeds, needed=4)
+    seeds = replace(seeds, required=4)
     assert said(seeds) == f"{if_so} 2 more seeds of PN and 1 of RR would show it (80 %)."
-    assert said(replace(seeds, needed=3)) == f"{if_so} 1 more seed of PN would show it (80 %)."
+    assert said(replace(seeds, required=3)) == f"{if_so} 1 more seed of PN would show it (80 %)."
     assert said(replace(seeds, have=(3, 3)), power=0.9) == (
         f"{if_so} 1 more seed of each would show it (90 %)."
     )
     assert (
-        said(replace(seeds, needed=2))
+        said(replace(seeds, required=2))
         == f"{if_so} what there is shows it with a chance of at least 80 %."
     )
-    assert said(tasks, replace(seeds, needed=None)) == (
+    assert said(tasks, replace(seeds, required=None)) == (
         f"{if_so} neither more seeds only nor more tasks only would show it."
     )
-    more = replace(tasks, needed=2040, seconds=7000.0)
-    assert said(more, replace(seeds, needed=None)) == (
+    more = replace(tasks, required=2040, seconds=7000.0)
+    assert said(more, replace(seeds, required=None)) == (
         f"{if_so} 2,000 more tasks would show it (80 %, about 2 hours); more seeds would not."
     )
 

@@ -1,1 +1,0 @@
-"""Studies of a run beyond its report: ``analyze``, ``compare``, ``coverage`` and ``plan-next``."""

@@ -1,0 +1,166 @@
+"""Conduct a study: check its options, ask the evidence, and show what is found."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, final, get_origin
+
+from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
+from fsl_sweep.orchestrator.report import Report, formats
+from fsl_sweep.orchestrator.report.document.blocks import (
+    Block,
+    Bullets,
+    Document,
+    Paragraph,
+    Section,
+)
+from fsl_sweep.orchestrator.report.document.document import progress
+from fsl_sweep.orchestrator.selection.evidence import Evidence
+from fsl_sweep.orchestrator.studies.base import Progress, Study, StudyOptions, declared
+from fsl_sweep.orchestrator.studies.catalogue import STUDIES
+from fsl_sweep.orchestrator.sweepfile.messages import validated
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.report.figures.panel import Figure
+
+
+FORMATS = ("terminal", "json", "markdown", "latex", "html")
+
+
+@final
+@dataclass(frozen=True)
+class Finding:
+    """What a study found.
+
+    Attributes:
+        study: which study.
+        result: what it says, as its own class.
+        evidence: what was asked; None where options said all that the study needs.
+    """
+
+    study: Study[Any, Any]
+    result: Any
+    evidence: Evidence | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Return whether every planned trial that takes part is done."""
+        return self.evidence is None or self.evidence.completeness.trained
+
+    @cached_property
+    def document(self) -> Document:
+        """Return what every format for people shows: first what is missing, last what to doubt."""
+        with STUDIES.named_faults(self.study.name):
+            content = self.study.document(self.result)
+        sections = content.sections
+        if content.warnings:
+            sections += (Section("cautions", "Cautions", (Bullets(content.warnings),)),)
+        banner = (*self._missing(), *content.banner)
+        return replace(content, banner=banner, sections=sections, complete=self.complete)
+
+    def _missing(self) -> Iterable[Block]:
+        """Say of which trials the finding is, where these are not all."""
+        if self.evidence is None:
+            return
+        if text := self.evidence.question.scope:
+            yield Paragraph(text, "note")
+        if not self.complete:
+            there = self.evidence.completeness
+            yield from progress(there)
+            partly = [name for m in there.seeds if (name := there.named(m)) != m]
+            if partly:
+                yield Paragraph(
+                    f"What follows is of the complete seeds: {', '.join(partly)}.", "alarm"
+                )
+
+    @cached_property
+    def figures(self) -> "Mapping[str, Sequence[Figure]]":
+        """Return drawings by the key of the section that they belong to, or ``answer``."""
+        with STUDIES.named_faults(self.study.name):
+            return self.study.figures(self.result)
+
+    def to_plain(self) -> Any:
+        """Return the result as plain data, as JSON holds it."""
+        with STUDIES.named_faults(self.study.name):
+            return self.study.plain(self.result)
+
+    def written(self, form: str) -> str:
+        """Return all of it in a format: terminal, json, markdown, latex or html."""
+        if form == "json":
+            from fsl_sweep.orchestrator.report.formats.as_json import json_text, plain
+
+            return json_text(plain(self.to_plain()), sort_keys=False)
+        return formats.written(form, self.document, self.figures)
+
+    def __repr__(self) -> str:
+        return f"<Finding of '{self.study.name}': {self.document.headline}>"
+
+    def _repr_html_(self) -> str:
+        # A format is not loaded before there is something to show.
+        from fsl_sweep.orchestrator.report.formats.notebook import document_shown
+
+        return document_shown(self.document, self.figures)
+
+
+def written_with(form: str, report: Report, findings: Sequence[Finding]) -> str:
+    """Return a report with findings as further sections, or in JSON under ``studies``."""
+    if form == "json":
+        from fsl_sweep.orchestrator.report.formats.as_json import json_text, plain, to_plain
+
+        studies = {finding.study.name: plain(finding.to_plain()) for finding in findings}
+        return json_text(to_plain(report) | {"studies": studies})
+    from fsl_sweep.orchestrator.report.document.document import document
+    from fsl_sweep.orchestrator.report.figures.figures import figures
+
+    content, drawn = document(report), figures(report)
+    sections = (finding.document.as_section(finding.study.name) for finding in findings)
+    drawn |= {
+        f.study.name: [x for figures in f.figures.values() for x in figures] for f in findings
+    }
+    return formats.written(form, replace(content, sections=(*content.sections, *sections)), drawn)
+
+
+def prepared(
+    name: str, written: Mapping[str, Any]
+) -> tuple[Study[Any, Any], StudyOptions, dict[str, Any]]:
+    """Return the study of a name, its options, and the parts of a question that were written.
+
+    Raises:
+        UnknownName, PluginError: there is no such study or option.
+        ConfigError: an option cannot be used.
+    """
+    cls = STUDIES.find(name).cls
+    with STUDIES.named_faults(name):
+        study = cls()
+    fields, options, asked = cls.Options.model_fields, dict[str, Any](), dict[str, Any]()
+    for key, value in written.items():
+        if key in fields:
+            several = get_origin(fields[key].annotation) is list
+            options[key] = _listed(value) if several else value
+        elif key in cls.heeds:
+            asked[key] = value
+        else:
+            raise UnknownName("option", key, [*fields, *cls.heeds])
+    try:
+        return study, validated(cls.Options, options), asked
+    except ConfigError as mistake:
+        key, *rest = mistake.path.split(".")
+        known = key in fields and "argument" in declared(fields[key])
+        shown = key.upper() if known else f"--{key.replace('_', '-')}"
+        raise ConfigError("", ".".join([shown, *rest]), mistake.problem) from None
+
+
+def conclude(
+    study: Study[Any, Any], options: StudyOptions, remark: Progress, evidence: Evidence | None
+) -> Finding:
+    """Ask the evidence, and return what was found. Raises as ``Study.result``."""
+    with STUDIES.named_faults(study.name):
+        asked: Any = evidence  # a study that needs none says so
+        result = study.result(asked, options, remark)
+    return Finding(study, result, evidence)
+
+
+def _listed(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return list(value)
+    return [value]

@@ -1,0 +1,190 @@
+"""``compare``: closed, open and paired intervals of a run, and the claim over seeds."""
+
+import json
+from pathlib import Path
+
+import made
+import numpy as np
+import pandas as pd
+import pytest
+import tables
+from scipy import stats
+
+from fsl_sweep import load_run
+from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.records.measures import TrialEnd
+
+OPEN = {"open": {"evaluation": {"replacement": False, "report_tasks": 60}, "snapshots": "chosen"}}
+NEVER = {"never": {"episode": {"shot": 5}}}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Closed tasks are 50 of the main protocol, open ones 60; others have other ways or queries."""
+    path = tmp_path_factory.mktemp("compared") / "run"
+    few = {"few": {**OPEN["open"], "episode": {"query": 5}}}
+    wide = {"wide": {"episode": {"way": 7}, "evaluation": {"replacement": False}}}
+    made.with_protocols(path, 50, {**OPEN, **few, **wide, **NEVER}, ["never"], seeds=(0, 1))
+    return path
+
+
+def plain(capsys, *arguments) -> dict:
+    assert invoke(["compare", *map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def accuracies(folder: Path, protocol: str, method: str) -> np.ndarray:
+    """Mean over seeds on each report task of what val / val chooses, looked up one by one."""
+    run = load_run(folder)
+    source = run._source
+    chosen = {(one.snapshot.trial, one.snapshot.epoch) for one in run.chosen(method)}
+    trials = source.histories(source.protocol(protocol), source.protocol())
+    rows = [
+        trial.scores["novel", "report"].load()[trial.index(epoch)]
+        for trial in trials
+        for one, epoch in chosen
+        if trial.trial == one and trial.method == method
+    ]
+    assert len(rows) == 2
+    return np.mean(rows, axis=0)
+
+
+def ends(interval: dict) -> tuple[float, float]:
+    return interval["low"], interval["high"]
+
+
+def test_intervals_are_those_of_the_records(folder, capsys) -> None:
+    found = plain(capsys, folder, "PN", "RR")["snapshots"]
+    assert (found["closed_protocol"], found["open_protocol"]) == ("main", "open")
+    assert found["paired_on"] == "open"
+    for kind, protocol in (("closed", "main"), ("open", "open")):
+        for at, method in enumerate(("PN", "RR")):
+            values = accuracies(folder, protocol, method)
+            law = stats.t(len(values) - 1, values.mean(), stats.sem(values)).interval(0.95)
+            assert ends(found[kind][at]) == pytest.approx(law, rel=1e-9)
+    a, b = (accuracies(folder, "open", method) for method in ("PN", "RR"))
+    law = stats.ttest_rel(a, b).confidence_interval(0.95)
+    assert ends(found["paired"]) == pytest.approx((law.low, law.high), rel=1e-9)
+
+
+def test_the_claim_over_seeds_is_that_of_the_report(folder, capsys) -> None:
+    ours = plain(capsys, folder, "RR", "PN")
+    (theirs,) = (
+        one.result
+        for one in load_run(folder).report(["val"], ["val"]).differences
+        if (one.a, one.b) == ("PN", "RR")
+    )
+    assert ours["methods"]["effect"] == pytest.approx(-theirs.effect.mean)
+    assert ours["methods"]["low"] == pytest.approx(-theirs.effect.high)
+    assert ours["methods"]["seeds"] == [2, 2]
+    assert len(ours["methods"]["values"][0]) == 2
+
+
+def test_the_text_keeps_snapshots_and_methods_apart(folder, capsys, snapshot) -> None:
+    assert invoke(["compare", str(folder), "PN", "RR", "--snapshot", "last"]) == 0
+    assert capsys.readouterr().out.replace(str(folder), "RUN") == snapshot
+
+
+@pytest.mark.parametrize(
+    ("protocol", "closed", "undecided"),
+    [("few", "main", "`fsl-sweep measure RUN few --snapshots all`"), ("wide", None, "")],
+)
+def test_another_protocol(folder, capsys, protocol, closed, undecided) -> None:
+    found = plain(capsys, folder, "PN", "RR", "--protocol", protocol)
+    snapshots, methods = found["snapshots"], found["methods"]
+    assert (found["protocol"], snapshots["open_protocol"]) == (protocol, protocol)
+    assert snapshots["closed_protocol"] == closed
+    a, b = (accuracies(folder, protocol, method) for method in ("PN", "RR"))
+    assert snapshots["paired"]["mean"] == pytest.approx(np.mean(a - b))
+    # The claim about methods is that of the report under the protocol.
+    found = load_run(folder).report(["val"], ["val"], protocol=protocol).differences
+    (theirs,) = (one.result for one in found if (one.a, one.b) == ("PN", "RR"))
+    assert ends(methods) == pytest.approx(ends(vars(theirs.effect)))
+    # It is undecided where a resample may choose what is not measured.
+    assert methods["caution"].endswith(undecided or theirs.caution)
+    assert invoke(["compare", str(folder), "PN", "RR", "--protocol", protocol]) == 0
+    out = capsys.readouterr().out
+    assert f"The methods, trained again, on tasks of '{protocol}' " in out
+
+
+def test_a_protocol_that_is_not_measured(folder, refused) -> None:
+    said = refused("compare", folder, "PN", "RR", "--protocol", "never")
+    assert "are not measured under 'never' (5-way 5-shot" in said
+    assert "`fsl-sweep measure RUN never" in said
+
+
+def test_tasks_of_writers_have_no_open_intervals(tmp_path, capsys) -> None:
+    made.with_protocols(tmp_path / "run", 50, seeds=(0, 1), benchmark=made.OF_WRITERS)
+    assert invoke(["compare", str(tmp_path / "run"), "PN", "RR"]) == 0
+    out = capsys.readouterr().out
+    assert "No open intervals: tasks of writers cannot be drawn without replacement.\n" in out
+
+
+def test_without_open_tasks_it_says_how_to_measure_them(tmp_path, capsys) -> None:
+    path = tmp_path / "run"
+    made.with_protocols(path, 50, OPEN, skipped=["open"], seeds=(0, 1))
+    assert invoke(["compare", str(path), "PN", "RR"]) == 0
+    out = capsys.readouterr().out
+    command = "open --without-replacement --tasks 1000000 --snapshots chosen\n"
+    assert f"  fsl-sweep measure {path} {command}" in out
+    assert "nothing is about other examples" in out
+
+
+def test_a_table_with_tasks_has_closed_intervals_and_one_of_means_has_none(
+    folder, tmp_path, capsys, refused
+) -> None:
+    table = tables.exported(load_run(folder), tmp_path / "run.csv")
+    own = plain(capsys, folder, "PN", "RR")["snapshots"]
+    found = plain(capsys, table, "PN", "RR")["snapshots"]
+    assert (found["open"], found["closed_protocol"]) == (None, "table")
+    assert ends(found["closed"][0]) == pytest.approx(ends(own["closed"][0]))
+    means = tables.written(pd.DataFrame(tables.made()), tmp_path / "means.csv")
+    assert refused("compare", means, "A", "B").startswith("A and B have no common tasks")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["PN", "RRR"], "unknown method 'RRR'; did you mean 'RR'?"),
+        (["PN", "PN"], "B: PN cannot be compared with itself"),
+        (["PN", "RR", "--snapshot", "vall"], "unknown snapshot selector 'vall'"),
+    ],
+)
+def test_mistakes(folder, refused, arguments, expected) -> None:
+    assert refused("compare", folder, *arguments).startswith(expected)
+
+
+def test_two_of_three_methods(tmp_path, capsys) -> None:
+    trials = [made.planned(made.spec(s, way), f"W{way}") for way in (5, 6, 7) for s in (0, 1)]
+    made.recorded(tmp_path / "run", *trials)
+    found = plain(capsys, tmp_path / "run", "W7", "W5")
+    assert found["snapshots"]["cautions"][-1] == (
+        "intervals of snapshots are not corrected for all pairs of 3 methods"
+    )
+    # Over seeds they are, as in the report.
+    differences = load_run(tmp_path / "run").report(["val"], ["val"]).differences
+    (theirs,) = (one.result for one in differences if (one.a, one.b) == ("W5", "W7"))
+    assert found["methods"]["p_adjusted"] == pytest.approx(theirs.p_adjusted, rel=1e-6)
+    assert theirs.p_adjusted > theirs.p_value
+
+
+def test_a_method_that_is_not_complete(tmp_path, refused) -> None:
+    trials = [made.planned(made.spec(s, way), f"W{way}") for way in (5, 6) for s in (0, 1)]
+    made.recorded(tmp_path / "run", *trials, ends=[TrialEnd("failed", "no memory")] * 2)
+    lost = f"seed 0, trial {trials[0].id}: failed: no memory"
+    message = f"W5 cannot be compared, because it is not complete ({lost})."
+    assert refused("compare", tmp_path / "run", "W5", "W6") == message
+
+
+def test_whole_seeds_of_an_unfinished_run_are_compared_and_decide_nothing(tmp_path, capsys) -> None:
+    seeds = (0, 1, 2, 3)
+    trials = [made.planned(made.spec(s, way), f"W{way}") for way in (5, 6) for s in seeds]
+    done, failed = TrialEnd("done"), TrialEnd("failed", "no memory")
+    made.recorded(tmp_path / "run", *trials, ends=[failed, done, done, done])
+    assert invoke(["compare", str(tmp_path / "run"), "W5", "W6", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)["methods"]
+    assert (found["seeds"], found["verdict"]) == ([3, 4], "undecided")
+    assert "only complete seeds of W5 (3 of 4 seeds) take part" in found["caution"]
+    assert "an incomplete run decides nothing" in found["caution"]
+    (theirs,) = load_run(tmp_path / "run").report(["val"], ["val"]).differences
+    assert found["effect"] == pytest.approx(theirs.result.effect.mean)

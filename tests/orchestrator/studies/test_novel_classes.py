@@ -1,0 +1,175 @@
+"""``fsl-sweep analyze novel-classes`` on a run whose trials ran in this process."""
+
+import json
+import re
+import shutil
+
+import pytest
+from commands import TINY, finished
+
+import fsl_sweep
+from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+
+SMALL = ("--size", "4", "--sets", "8", "--tasks", "60", "--truth-tasks", "300")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return finished(tmp_path_factory.mktemp("flips") / "run", TINY.replace("{grid: [1, 2]}", "1"))
+
+
+@pytest.fixture
+def analyze(folder, capsys):
+    def call(*arguments, run=folder):
+        code = invoke(["analyze", "novel-classes", str(run), *map(str, arguments)])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def test_it_says_truth_flips_exaggerations_and_spread(analyze):
+    code, shown, _ = analyze("PN", "RR", "--classes", "val+novel", *SMALL, "--examples", 6)
+    assert code == 0
+    assert "Class set: val+novel, 10 classes of 12 examples; tasks: 3-way 1-shot" in shown
+    for expected in (
+        "by val / val",
+        "8 random novel sets of 4 classes ",
+        "8 random example sets of 6 examples a class ",
+        "conclusion flips",
+        "exaggerated by > 0.5 points",
+        "Cautions ",
+    ):
+        assert expected in shown
+    truth = re.search(r"Truth: \w+ (leads|is better) by \d.*: (-?[\d.]+) to", shown)
+    assert truth is not None
+    assert (truth[1] == "is better") == (float(truth[2]) > 0)
+
+
+def test_json_holds_every_set_and_is_the_same_again(analyze):
+    arguments = ("PN", "RR", *SMALL, "--size", 3, "--epoch-a", 2, "--trial-seed", 1, "--json")
+    code, shown, _ = analyze(*arguments)
+    found = json.loads(shown)
+    assert code == 0
+    assert [(one["method"], one["seed"]) for one in found["snapshots"]] == [("PN", 1), ("RR", 1)]
+    assert found["snapshots"][0]["epoch"] == 2
+    assert found["truth"]["mean"] == pytest.approx(
+        found["truth"]["scores"][0] - found["truth"]["scores"][1]
+    )
+    assert [one["size"] for one in found["sets"]] == [4, 3]
+    for one in found["sets"]:
+        a, b = (spread["means"] for spread in one["spread"])
+        differences = [x - y for x, y in zip(a, b, strict=True)]
+        assert one["differences"] == pytest.approx(differences, abs=1e-9)
+        flipped = sum(d * found["truth"]["mean"] < 0 for d in one["differences"])
+        assert one["flips"]["count"] == flipped
+    assert analyze(*arguments)[1] == shown
+    assert analyze(*arguments, "--apart")[1] != shown
+
+
+def test_python_gives_what_the_command_prints(analyze, folder):
+    options = ("--classes", "val+novel", *SMALL, "--examples", 6, "--shot", 2, "--json")
+    asked = {"classes": "val+novel", "sets": 8, "tasks": 60, "truth_tasks": 300, "shot": 2}
+    pair = {"a": "PN", "b": "RR", "size": 4, "examples": [6]}
+    found = fsl_sweep.load_run(folder).study("novel-classes", **pair, **asked)
+    assert json.loads(found.written("json")) == json.loads(analyze("PN", "RR", *options)[1])
+    assert repr(found) == "<Finding of 'novel-classes': PN against RR on random class sets>"
+    assert len(repr(found.result.sets[0])) < 150
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"classes": "train"}, ConfigError, "--classes: input should be 'novel', 'val+novel', "),
+        ({"task": 9}, UnknownName, "unknown option 'task'; did you mean 'tasks'?"),
+        ({"tasks": 0}, ConfigError, "--tasks: input should be greater than or equal to 2, not 0"),
+        ({"b": 1}, ConfigError, "B: input should be a valid string, not 1"),
+    ],
+)
+def test_mistakes_in_python_have_messages(folder, given, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        fsl_sweep.load_run(folder).study("novel-classes", **{"a": "PN", "b": "RR", **given})
+
+
+def test_by_default_sets_have_at_most_half_of_the_classes_and_it_says_how_far_it_is(analyze):
+    few = ("--sets", 20, "--tasks", 9, "--truth-tasks", 300, "--classes")
+    code, shown, told = analyze("PN", "RR", *few, "all")
+    assert (code, "20 random novel sets of 10 classes " in shown) == (0, True)
+    begins, *rest = told.splitlines()
+    assert begins == "the truth, over 300 tasks of 20 classes"
+    assert rest == [f"novel sets of 10 classes: {n} of 20" for n in range(2, 21, 2)]
+    # Half of five are too few for a task of three.
+    assert "20 random novel sets of 3 classes " in analyze("PN", "RR", *few, "novel")[1]
+
+
+@pytest.mark.parametrize("form", ["svg", "pdf", "png"])
+def test_it_draws_the_sets(analyze, tmp_path, form):
+    path = tmp_path / f"sets.{form}"
+    code, shown, errors = analyze("PN", "RR", *SMALL, "--plot", path)
+    assert code == 0
+    assert path.read_bytes()[:5] in (b"<?xml", b"%PDF-", b"\x89PNG\r")
+    assert "random sets" in errors
+    assert "random sets of each kind" not in shown
+
+
+def test_a_pair_of_a_wanted_difference_is_found(analyze, folder):
+    code, shown, _ = analyze("PN", "PN", "--difference", 0.02, *SMALL, "--json")
+    assert code == 0
+    told = " ".join(analyze("PN", "PN", "--difference", 0.02, *SMALL)[1].split())
+    assert "by recorded NovelGen, nearest to a difference of 2.00 points." in told
+    picked = [(one["trial"], one["epoch"]) for one in json.loads(shown)["snapshots"]]
+    trials = [t for t in fsl_sweep.load_run(folder).histories if (t.method, t.seed) == ("PN", 0)]
+    novel = {
+        (trial.trial, epoch): mean
+        for trial in trials
+        for epoch, mean in zip(trial.epochs, trial.scores["novel", "report"].means, strict=True)
+    }
+    gaps = [abs(abs(x - y) - 0.02) for k, x in novel.items() for j, y in novel.items() if j != k]
+    assert abs(abs(novel[picked[0]] - novel[picked[1]]) - 0.02) == min(gaps)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("PN", "SVM"), "unknown method 'SVM'"),
+        (("PN", "PN"), "give --epoch-a or --epoch-b"),
+        (("PN", "RR", "--epoch-a", 9), "--epoch-a: PN has epochs 1 to 3"),
+        (("PN", "RR", "--trial-seed", 7), "--trial-seed: both methods have the seeds: 0, 1"),
+        (("PN", "RR", "--size", 5), "which nothing varies; take fewer: --size 3"),
+        (("PN", "RR", "--size", 6), "larger than the class set of 5 classes"),
+        (("PN", "RR", "--size", 2), "too small for 3-way tasks"),
+        (("PN", "RR", "--sets", 1), "--sets"),
+        (("PN", "RR", "--tasks", 1), "--tasks"),
+        (("PN", "RR", "--classes", "train"), "--classes"),
+        (("PN", "RR", "--examples", 13), "13 examples of each class cannot be kept"),
+        (("PN", "RR", "--examples", 2), "a task needs 3"),
+        (("PN", "RR", "--shot", 20), "need 22 examples a class"),
+        (("PN", "RR", "--way", 0), "way"),
+        (("PN", "RR", "--difference", 0), "--difference"),
+        (("PN", "RR", "--difference", 5), "5.0 is no difference of accuracies; 0.01 is 1 point"),
+        (("PN", "RR", "--plot", "sets.gif"), "--plot: sets.gif ends in none of .svg, .pdf, .png"),
+        (("PN", "RR", "--plot", "no/sets.svg"), "--plot: there is no folder no"),
+        (("PN", "RR", "--difference", 0.1, "--epoch-a", 1), "leave --epoch-a"),
+    ],
+)
+def test_mistakes_have_one_message(analyze, arguments, message):
+    code, shown, errors = analyze(*arguments)
+    assert (code, shown) == (2, "")
+    assert message in errors
+    assert "Traceback" not in errors
+
+
+def test_weights_that_are_gone_are_named(analyze, folder, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(folder, run)
+    ledger = Ledger(run)
+    for trial in ledger.trial_ids():
+        ledger.trial(trial).prune([1, 2, 3])
+    for more in ((), ("--difference", 0.01)):
+        code, _, errors = analyze("PN", "RR", *more, run=run)
+        assert code == 2
+        assert "pruned" in errors
+    code, _, errors = analyze("PN", "RR", run=tmp_path)
+    assert code == 2
+    assert len(errors.splitlines()) == 1

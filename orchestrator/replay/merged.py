@@ -147,7 +147,7 @@ class MergedSource(Source):
 
 
 def _check_alike(sources: Sequence[Source]) -> None:
-    over_benchmarks = "; `fsl-sweep report --worlds` compares methods over several benchmarks"
+    over_benchmarks = "; `fsl-sweep report --benchmarks` compares methods over several benchmarks"
     for fact, what, instead in (
         ("fingerprint", "the data that they were measured on", over_benchmarks),
         ("benchmark", "the benchmark", over_benchmarks),

@@ -48,7 +48,7 @@ def load_run(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> "Run"
 
     Raises:
         RunFolderError: there is no run there, its plan is damaged, several were not measured
-            alike, or a table holds several worlds.
+            alike, or a table holds several benchmarks.
         BadData: a table cannot be used; the message names the row.
     """
     return Run(open_sources(paths_of(path)))

@@ -13,8 +13,6 @@ from fsl_sweep.orchestrator.selection.results import Strategy, identical
 from fsl_sweep.orchestrator.statistics.comparison import Comparison, Verdict
 from fsl_sweep.orchestrator.text.printed import counted
 
-_OTHER_WAY: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
-
 
 class Leader:
     """The best method under one strategy, against each other one.
@@ -229,9 +227,8 @@ class Leader:
 def _minus(pairs: Sequence[MethodComparison], best: str, other: str) -> Comparison | None:
     """Return the best minus the other, however they were compared; None if they were not."""
     for pair in pairs:
-        result = pair.result
         if (pair.a, pair.b) == (best, other):
-            return result
+            return pair.result
         if (pair.a, pair.b) == (other, best):
             return result.swapped()
     return None

@@ -50,17 +50,16 @@ def page(content: blocks.Document, figured: Mapping[str, Sequence[Figure]] = {})
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="color-scheme" content="light dark">',
         f'<style>{CSS}</style></head><body class="fsl-sweep"><main>',
-        *first_screen(content, figured.get("answer", ())),
+        *body(content, figured, linked=True),
+        "</main></body></html>",
     ]
-    for section in content.sections:
-        inside = [*map(figure_shown, figured.get(section.key, ())), *map(shown, section.blocks)]
-        if inside:
-            parts.append(collapsed(f"<h2>{escaped(section.title)}</h2>", inside, section.key))
-    return "\n".join([*parts, "</main></body></html>"]) + "\n"
+    return "\n".join(parts) + "\n"
 
 
-def first_screen(content: blocks.Document, drawings: Sequence[Figure]) -> Iterable[str]:
-    """Show whether the run is complete, the answer, and its figure."""
+def body(
+    content: blocks.Document, figured: Mapping[str, Sequence[Figure]] = {}, linked: bool = False
+) -> Iterable[str]:
+    """Show the banner, the answer and its figures, and the sections, which links open."""
     yield f'<header class="{"good" if content.complete else "alarm"}">'
     yield f"<h1>{escaped(content.headline)}</h1>"
     for block in content.banner:
@@ -71,8 +70,13 @@ def first_screen(content: blocks.Document, drawings: Sequence[Figure]) -> Iterab
     yield '</header>\n<div class="answer"><div>'
     yield from map(shown, content.answer)
     yield "</div>"
-    yield from map(figure_shown, drawings)
+    yield from map(_figure, figured.get("answer", ()))
     yield "</div>"
+    for section in content.sections:
+        inside = [*map(_figure, figured.get(section.key, ())), *map(shown, section.blocks)]
+        if inside:
+            title = f"<h2>{escaped(section.title)}</h2>"
+            yield collapsed(title, inside, section.key if linked else "")
 
 
 def collapsed(summary: str, inside: Iterable[str], key: str = "") -> str:
@@ -111,8 +115,7 @@ def shown(block: blocks.Block) -> str:
             return f'<pre class="wide" tabindex="0">{escaped(chr(10).join(lines))}</pre>'
 
 
-def figure_shown(figure: Figure) -> str:
-    """Return a figure with its caption."""
+def _figure(figure: Figure) -> str:
     marks = zip(figure.names, cycle(SHAPES if figure.shaped else "━"), strict=False)
     entries = "".join(
         f'<span><b style="color:var(--c{n % len(LIGHT)})">{mark}</b> {escaped(name)}</span>'

@@ -27,13 +27,8 @@ HOW = (
 
 def report_shown(report: Content) -> str:
     """Show the answer with its figure, and the tables collapsed; other figures take a call."""
-    content = document(report)
-    parts = [*first_screen(content, figures(report).get("answer", ()))]
-    for section in content.sections:
-        if section.blocks:
-            title = f"<h2>{escaped(section.title)}</h2>"
-            parts.append(collapsed(title, map(shown, section.blocks)))
-    return _part([*parts, f'<p class="note">{MORE}</p>'])
+    answer = {"answer": figures(report).get("answer", [])}
+    return _part([*body(document(report), answer), f'<p class="note">{MORE}</p>'])
 
 
 def document_shown(content: Document, drawings: Mapping[str, Sequence[Figure]]) -> str:
@@ -57,7 +52,7 @@ def run_shown(
         banner=tuple(progress(completeness)),
         complete=completeness.complete,
     )
-    return _part([*first_screen(content, ()), f'<p class="note">{HOW}</p>'])
+    return _part([*body(content), f'<p class="note">{HOW}</p>'])
 
 
 def _part(parts: Iterable[str]) -> str:

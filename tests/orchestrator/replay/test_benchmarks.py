@@ -75,7 +75,7 @@ def test_run_folders_are_benchmarks_by_their_data(tmp_path) -> None:
     assert not has_several_benchmarks([first, other])
     with pytest.raises(RunFolderError, match=r"one benchmark, 'first \+ more', and.* two or more"):
         sources_by_benchmark([first, more])
-    alike = r"differ in the data that .*, so .* `fsl-sweep report --worlds`"
+    alike = r"differ in the data that .*, so .* `fsl-sweep report --benchmarks`"
     with pytest.raises(RunFolderError, match=alike):
         fsl_sweep.load_run([first, other])
 

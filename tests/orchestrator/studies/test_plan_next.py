@@ -127,7 +127,7 @@ def test_several_benchmarks_have_no_common_plan(whole, tmp_path, refused) -> Non
     Ledger(tmp_path / "other").write_plan(other, "name: made\n")
     said = refused("plan-next", whole, tmp_path / "other")
     assert "differ in the data that they were measured on, so that their numbers are about" in said
-    assert "`fsl-sweep report --worlds` compares" in said
+    assert "`fsl-sweep report --benchmarks` compares" in said
 
 
 def test_a_table_without_rows_of_tasks(tmp_path, refused) -> None:

@@ -54,9 +54,19 @@ class Finding:
             content = self.study.document(self.result)
         sections = content.sections
         if content.warnings:
-            sections += (Section("cautions", "Cautions", (Bullets(content.warnings),)),)
+            cautions = Bullets(tuple(map(self._sentence, content.warnings)))
+            sections += (Section("cautions", "Cautions", (cautions,)),)
         banner = (*self._missing(), *content.banner)
-        return replace(content, banner=banner, sections=sections, complete=self.complete)
+        return replace(
+            content, banner=banner, sections=sections, complete=self.complete, opened=True
+        )
+
+    def _sentence(self, caution: str) -> str:
+        """Begin with a capital letter, unless a method does, and end with a full stop."""
+        known = [] if self.evidence is None else [trial.method for trial in self.evidence.histories]
+        begins = caution.partition(" ")[0]
+        first = caution[0] if begins in known else caution[0].upper()
+        return f"{first}{caution[1:]}".removesuffix(".") + "."
 
     def _missing(self) -> Iterable[Block]:
         """Say of which trials the finding is, where these are not all."""
@@ -69,9 +79,7 @@ class Finding:
             yield from progress(there)
             partly = [name for m in there.seeds if (name := there.named(m)) != m]
             if partly:
-                yield Paragraph(
-                    f"What follows is of the complete seeds: {', '.join(partly)}.", "alarm"
-                )
+                yield Paragraph(f"Methods with incomplete seeds: {', '.join(partly)}.", "alarm")
 
     @cached_property
     def figures(self) -> "Mapping[str, Sequence[Figure]]":

@@ -46,9 +46,9 @@ def to_html(report: Content) -> str:
 def page(content: Document, figured: Mapping[str, Sequence[Figure]] = {}) -> str:
     """Return a document as a page, ending in a newline.
 
-    The answer comes first, the rest is folded; a link to ``#SECTION`` opens it, and on paper all is
-    open. Readable on a phone and in dark mode; figures are drawings whose text can be selected. All
-    names are escaped.
+    The answer comes first, the rest is folded unless the document is ``opened``; a link to
+    ``#SECTION`` opens it, and on paper all is open. Readable on a phone and in dark mode; figures
+    are drawings whose text can be selected. All names are escaped.
 
     Args:
         content: what to show.
@@ -66,7 +66,8 @@ def page(content: Document, figured: Mapping[str, Sequence[Figure]] = {}) -> str
     for section in content.sections:
         inside = [*map(figure_shown, figured.get(section.key, ())), *map(shown, section.blocks)]
         if inside:
-            parts.append(folded(f"<h2>{escaped(section.title)}</h2>", inside, section.key))
+            summary = f"<h2>{escaped(section.title)}</h2>"
+            parts.append(folded(summary, inside, section.key, content.opened))
     return "\n".join([*parts, "</main></body></html>"]) + "\n"
 
 
@@ -86,15 +87,11 @@ def first_screen(content: Document, drawings: Sequence[Figure]) -> Iterable[str]
     yield "</div>"
 
 
-def folded(summary: str, inside: Iterable[str], key: str = "") -> str:
+def folded(summary: str, inside: Iterable[str], key: str = "", opened: bool = False) -> str:
     """What a click opens, and a link to ``key``: browsers open what they have to scroll to."""
     name = f' id="{key}"' if key else ""
-    parts = (
-        f'<details><summary>{summary}</summary><div class="inside"{name}>',
-        *inside,
-        "</div></details>",
-    )
-    return "\n".join(parts)
+    head = f"<details{' open' if opened else ''}><summary>{summary}</summary>"
+    return "\n".join([f'{head}<div class="inside"{name}>', *inside, "</div></details>"])
 
 
 def shown(block: Block) -> str:

@@ -253,3 +253,10 @@ def test_a_notebook_shows_a_finding_as_a_page(three) -> None:
     assert finding.document.answer[0].text in shown
     assert "<table" in shown
     assert "<html" not in shown
+
+
+def test_a_page_of_a_study_is_open_and_its_figure_has_a_legend(protocols) -> None:
+    page = load_run(protocols).study("mixtures").written("html")
+    assert page.count("<details open>") == page.count("<details") == 3
+    (legend,) = re.findall('<div class="legend">(.*?)</div>', page)
+    assert re.findall(r"</b> (\w+)</span>", legend) == ["PN", "RR"]

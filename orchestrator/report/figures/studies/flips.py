@@ -35,9 +35,9 @@ def spread_figure(found: Sequence[SetsOf], names: tuple[str, str]) -> Figure:
         "over the sets, with its mean."
     )
     lines = Panel(f"{ahead[0]} minus {ahead[1]}", lambda axes: _distribution(axes, found))
-    return Figure(
-        "flips", caption, (), [lines, *(_histogram(*one, names) for one in found)], shared=""
-    )
+    panels = [lines, *(_histogram(*kind, names) for kind in found)]
+    legend = [*names, *(name for name, _, _ in found)]
+    return Figure("flips", caption, legend, panels, shared="")
 
 
 def _distribution(axes: "Axes", found: Sequence[SetsOf]) -> None:

@@ -140,17 +140,17 @@ def prepared(
     cls = STUDIES.find(name).cls
     with STUDIES.named_faults(name):
         study = cls()
-    fields, options, asked = cls.Options.model_fields, dict[str, Any](), dict[str, Any]()
+    fields, options, question = cls.Options.model_fields, dict[str, Any](), dict[str, Any]()
     for key, value in written.items():
         if key in fields:
             several = get_origin(fields[key].annotation) is list
             options[key] = _listed(value) if several else value
         elif key in cls.heeds:
-            asked[key] = value
+            question[key] = value
         else:
             raise UnknownName("option", key, [*fields, *cls.heeds])
     try:
-        return study, validated(cls.Options, options), asked
+        return study, validated(cls.Options, options), question
     except ConfigError as mistake:
         key, *rest = mistake.path.split(".")
         known = key in fields and "argument" in declared(fields[key])
@@ -163,8 +163,8 @@ def conclude(
 ) -> Finding:
     """Ask the evidence, and return what was found. Raises as ``Study.result``."""
     with STUDIES.named_faults(study.name):
-        asked: Any = evidence  # a study that needs none says so
-        result = study.result(asked, options, remark)
+        records: Any = evidence  # a study that needs none says so
+        result = study.result(records, options, remark)
     return Finding(study, result, evidence)
 
 

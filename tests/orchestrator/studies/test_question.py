@@ -14,6 +14,7 @@ import tables
 from fsl_sweep import load_run
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
+from fsl_sweep.orchestrator.selection.question import is_configuration
 from fsl_sweep.orchestrator.studies.catalogue import SHORT, STUDIES
 
 MEASURE = {"5-shot": {"episode": {"shot": 5}}, "mixture": {"mixture": [0, 1]}}
@@ -187,6 +188,25 @@ NAMES = {
 def test_mistakes_have_one_message(three, options, error, message) -> None:
     with pytest.raises(error, match=re.escape(message)):
         load_run(three).study("compare", **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_it"),
+    [
+        ("c1", True),
+        ("lr=1e-1", True),
+        ("optimizer.lr=0.1, steps=[1, 2]", True),
+        ("train.steps=[1, 2],nesterov=true", True),
+        ("lr=0.1,nesterov=false", False),
+        ("steps=[1, 3]", False),
+        ("r=0.1", False),
+        ("lr", False),
+        ("", False),
+    ],
+)
+def test_how_a_configuration_is_written(name, is_it) -> None:
+    values = {"optimizer.lr": 0.1, "train.steps": [1, 2], "optimizer.nesterov": True}
+    assert is_configuration("c1", values, name) == is_it
 
 
 def test_a_mistake_on_the_command_line(three, refused) -> None:

@@ -16,17 +16,17 @@ SetsOf = tuple[str, ConclusionStability, tuple[Spread, Spread]]
 """``20 classes``, what sets of them say of the difference, and of each snapshot."""
 
 
-def spread_figure(found: Sequence[SetsOf], names: tuple[str, str]) -> Figure:
+def spread_figure(kinds: Sequence[SetsOf], names: tuple[str, str]) -> Figure:
     """The empirical distribution of the differences, and a histogram for each kind of sets.
 
     Source: "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution", figure 3 (a) and
     appendix F.6; "Lessons from Chasing Few-Shot Learning Benchmarks", appendix D.
 
     Args:
-        found: at least one.
+        kinds: at least one.
         names: of the snapshots.
     """
-    first = found[0][1]
+    first = kinds[0][1]
     ahead = names if first.truth.mean > 0 else names[::-1]
     caption = (
         f"{ahead[0]} minus {ahead[1]} on {len(first.differences)} random sets of each kind: the "
@@ -34,17 +34,17 @@ def spread_figure(found: Sequence[SetsOf], names: tuple[str, str]) -> Figure:
         "a conclusion flip; dashed is the truth over all classes. Histograms: accuracy of either "
         "over the sets, with its mean."
     )
-    lines = Panel(f"{ahead[0]} minus {ahead[1]}", lambda axes: _distribution(axes, found))
-    panels = [lines, *(_histogram(*kind, names) for kind in found)]
-    legend = [*names, *(name for name, _, _ in found)]
+    lines = Panel(f"{ahead[0]} minus {ahead[1]}", lambda axes: _distribution(axes, kinds))
+    panels = [lines, *(_histogram(*kind, names) for kind in kinds)]
+    legend = [*names, *(name for name, _, _ in kinds)]
     return Figure("flips", caption, legend, panels, shared="")
 
 
-def _distribution(axes: "Axes", found: Sequence[SetsOf]) -> None:
+def _distribution(axes: "Axes", kinds: Sequence[SetsOf]) -> None:
     """A step a set, and a dot at 0 at the share of flips. The first colours are the snapshots'."""
-    truth = found[0][1].truth
+    truth = kinds[0][1].truth
     sign = np.sign(truth.mean)
-    for number, (name, stable, _) in enumerate(found, start=2):
+    for number, (name, stable, _) in enumerate(kinds, start=2):
         differences = np.sort(100 * sign * stable.differences)
         n, share = len(differences), 100 * stable.flips.share
         axes.step(
@@ -68,9 +68,9 @@ def _histogram(
     def draw(axes: "Axes") -> None:
         means = [100 * spread.means for spread in spreads]
         edges = np.histogram_bin_edges(np.concatenate(means), bins="auto").tolist()
-        for number, (own, method) in enumerate(zip(means, names, strict=True)):
-            axes.hist(own, edges, color=colour(number), alpha=0.45, label=label(method))
-            axes.axvline(float(own.mean()), color=colour(number), ls=dashes(number))
+        for number, (accuracies, method) in enumerate(zip(means, names, strict=True)):
+            axes.hist(accuracies, edges, color=colour(number), alpha=0.45, label=label(method))
+            axes.axvline(float(accuracies.mean()), color=colour(number), ls=dashes(number))
         axes.set(xlabel="accuracy, %", ylabel="sets")
 
     return Panel(name, draw)

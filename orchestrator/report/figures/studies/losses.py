@@ -28,25 +28,25 @@ def losses_figure(means: Sequence[Mapping[str, Any]]) -> Figure:
             ``hyperparameters`` and ``episode``, and has an ``epoch`` and for each objective None or
             ``mean``, ``low`` and ``high`` in nats.
     """
-    ends = [one[end] for row in means for key in OBJECTIVES if (one := row[key]) for end in _ENDS]
+    ends = [loss[end] for row in means for key in OBJECTIVES if (loss := row[key]) for end in _ENDS]
     limits = max(min(ends), 1e-6) / 1.2, max(ends) * 1.2
     panels = [
-        Panel(", ".join(filter(None, key)), partial(_curves, own, limits))
-        for own in grouped(means, lambda row: tuple(row[part] for part in GROUP))
-        for key in [[own[0][part] for part in GROUP]]
+        Panel(", ".join(filter(None, key)), partial(_curves, alike, limits))
+        for alike in grouped(means, lambda row: tuple(row[part] for part in GROUP))
+        for key in [[alike[0][part] for part in GROUP]]
     ]
     caption = "Loss on base training tasks, not augmented, with 95 % intervals over tasks."
     return Figure("losses", caption, list(OBJECTIVES.values()), panels, shared="y")
 
 
-def _curves(own: Sequence[Mapping[str, Any]], limits: tuple[float, float], axes: "Axes") -> None:
+def _curves(means: Sequence[Mapping[str, Any]], limits: tuple[float, float], axes: "Axes") -> None:
     """Both objectives over epochs, with 95 % over tasks: a band, or a bar at a single epoch."""
     axes.set(xlabel="epoch", ylabel="loss, nats", yscale="log", ylim=limits)
     axes.yaxis.set_major_formatter("{x:g}")  # in place of formulas, which are not set
     axes.yaxis.set_minor_formatter("{x:g}" if limits[1] < 10 * limits[0] else "")
     axes.locator_params(axis="x", nbins=5, integer=True)
     for number, (key, name) in enumerate(OBJECTIVES.items()):
-        rows = [row for row in own if row[key]]
+        rows = [row for row in means if row[key]]
         if rows:
             epochs = [row["epoch"] for row in rows]
             mean, low, high = ([row[key][end] for row in rows] for end in ("mean", *_ENDS))

@@ -41,8 +41,8 @@ class Studies(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command; that of a study is made now, or for a list only its help."""
-        if (own := super().get_command(ctx, cmd_name)) is not None:
-            return own
+        if (command := super().get_command(ctx, cmd_name)) is not None:
+            return command
         if cmd_name not in self.names():
             return None
         return _listed(cmd_name) if self._listing else _command(cmd_name)

@@ -1,5 +1,6 @@
 """What is asked of the records: by which strategies and tasks, and of which trials."""
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, final
@@ -109,7 +110,8 @@ def is_configuration(configuration: str, values: Mapping[str, Any], name: str) -
     """
     if name == configuration:
         return True
-    pairs = [part.partition("=") for part in name.split(",")]
+    # A comma within a value, as in `steps=[1, 2]`, has no key after it.
+    pairs = [part.partition("=") for part in re.split(r",(?=[^,=\[\]]+=)", name)]
     return all(
         any(_is_key(known, key.strip()) and _is_value(values[known], text) for known in values)
         for key, _, text in pairs

@@ -12,9 +12,11 @@ from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
+from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.records.model import Model
 from fsl_sweep.orchestrator.report.document.blocks import Document
 from fsl_sweep.orchestrator.selection.evidence import Evidence
+from fsl_sweep.orchestrator.selection.results import Strategy
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.report.figures.panel import Figure
@@ -24,21 +26,18 @@ R = TypeVar("R")
 Need = Literal["tasks", "snapshots", "data"]
 
 
-def _difference(value: float) -> float:
-    if not 0 < value < 1:
-        raise ValueError(f"{value} is no difference of accuracies; 0.01 is 1 point")
-    return value
+def _between_0_and_1(problem: str) -> AfterValidator:
+    def check(value: float) -> float:
+        if not 0 < value < 1:
+            raise ValueError(f"{value} {problem}")
+        return value
+
+    return AfterValidator(check)
 
 
-def _share(value: float) -> float:
-    if not 0 < value < 1:
-        raise ValueError(f"{value} does not lie between 0 and 1")
-    return value
-
-
-Difference = Annotated[float, AfterValidator(_difference)]
+Difference = Annotated[float, _between_0_and_1("is no difference of accuracies; 0.01 is 1 point")]
 """A difference of accuracies, in (0, 1)."""
-Share = Annotated[float, AfterValidator(_share)]
+Share = Annotated[float, _between_0_and_1("does not lie between 0 and 1")]
 """A number in (0, 1), such as a probability."""
 Progress = Callable[[str], None]
 """Hears a remark on how far a study is, or on what it leaves out."""
@@ -69,6 +68,21 @@ def declared(field: FieldInfo) -> Mapping[str, Any]:
     """Return what ``argument`` or ``option`` declared of a field besides its type and help."""
     extra = field.json_schema_extra
     return extra if isinstance(extra, dict) else {}
+
+
+def lead_of(evidence: Evidence) -> Strategy:
+    """Return the leading strategy. Raises RunFolderError where no method has a complete seed."""
+    if evidence.lead is None:
+        raise RunFolderError("No method has a seed with all of its trials done.")
+    return evidence.lead
+
+
+def selectors(strategy: Strategy) -> dict[str, str]:
+    """Return a strategy as every JSON names it."""
+    return {
+        "snapshot_selector": strategy.snapshot,
+        "hyperparameter_selector": strategy.hyperparameter,
+    }
 
 
 QUESTION = ("snapshot", "hyperparameter", "protocol", "choose_by", "method", "configuration")

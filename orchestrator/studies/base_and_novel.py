@@ -4,18 +4,15 @@ from dataclasses import asdict, dataclass
 from math import isnan
 from typing import Any, final
 
-from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.replay.lacking import check_reported
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.document.blocks import (
     Bullets,
     Document,
-    Group,
     Paragraph,
-    Row,
     Section,
-    Table,
     numbers,
+    table,
     words,
 )
 from fsl_sweep.orchestrator.selection.comparing.base_and_novel import (
@@ -26,7 +23,7 @@ from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.selection.methods import Summary, summarise
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics.joint import Joint
-from fsl_sweep.orchestrator.studies.base import Progress, Study, StudyOptions
+from fsl_sweep.orchestrator.studies.base import Progress, Study, StudyOptions, lead_of, selectors
 
 
 @final
@@ -57,15 +54,14 @@ class BaseAndNovel(Study[StudyOptions, BaseNovel]):
 
     def result(self, evidence: Evidence, options: StudyOptions, progress: Progress) -> BaseNovel:
         """Compare each pair. Raises RunFolderError where no method is complete."""
-        if evidence.lead is None:
-            raise RunFolderError("No method has a seed with all of its trials done.")
+        lead = lead_of(evidence)
         if evidence.question.protocol is None:
             check_reported(evidence.source.places, evidence.complete, "mixture(0.5)")
         cells = {cell.method: cell for cell in summarise(evidence.led)}
         complete = evidence.completeness.trained
         pairs = compare_base_and_novel(evidence.complete, evidence.led, complete=complete)
         shown = {evidence.completeness.named(method): cell for method, cell in cells.items()}
-        return BaseNovel(evidence.lead, shown, pairs)
+        return BaseNovel(lead, shown, pairs)
 
     def document(self, result: BaseNovel) -> Document:
         """Say who is better in both; then the two accuracies of each method."""
@@ -74,12 +70,10 @@ class BaseAndNovel(Study[StudyOptions, BaseNovel]):
             ("snapshots", "These snapshots", [(p, p.snapshots) for p in result.pairs]),
         )
         cells = [
-            Row((name, f"{100 * cell.base.mean:.2f}", f"{100 * cell.novel.mean:.2f}"))
+            (name, f"{100 * cell.base.mean:.2f}", f"{100 * cell.novel.mean:.2f}")
             for name, cell in result.methods.items()
         ]
-        table = Table(
-            words("method") + numbers(["BaseGen, %", "NovelGen, %"]), (Group("", tuple(cells)),)
-        )
+        columns = words("method") + numbers(["BaseGen, %", "NovelGen, %"])
         return Document(
             headline="BaseGen and NovelGen together",
             answer=(Paragraph(_answer(result)),),
@@ -89,7 +83,9 @@ class BaseAndNovel(Study[StudyOptions, BaseNovel]):
                     for key, title, claimed in claims
                     if claimed
                 ),
-                Section("accuracies", f"Accuracies under {result.strategy}", (table,)),
+                Section(
+                    "accuracies", f"Accuracies under {result.strategy}", (table(columns, cells),)
+                ),
             ),
             warnings=tuple(dict.fromkeys(c for pair in result.pairs for c in pair.cautions)),
         )
@@ -97,8 +93,7 @@ class BaseAndNovel(Study[StudyOptions, BaseNovel]):
     def plain(self, result: BaseNovel) -> dict[str, Any]:
         """Return the two accuracies of each method, and both claims of each pair."""
         return {
-            "snapshot_selector": result.strategy.snapshot,
-            "hyperparameter_selector": result.strategy.hyperparameter,
+            **selectors(result.strategy),
             "methods": [
                 {"method": cell.method, "base": cell.base.mean, "novel": cell.novel.mean}
                 for cell in result.methods.values()
@@ -113,7 +108,10 @@ def _answer(result: BaseNovel) -> str:
     decided = [_said(p, p.methods) for p in result.pairs if p.methods.verdict != "undecided"]
     if decided:
         return f"Trained again: {'; '.join(decided)}."
-    return "Trained again, no method is better than another in both measures, or trades them."
+    return (
+        "Trained again, no method is shown to be better than another in both measures, or to be "
+        "better in one and worse in the other."
+    )
 
 
 def _said(pair: PairInBoth, joint: Joint) -> str:

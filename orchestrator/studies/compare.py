@@ -13,13 +13,11 @@ from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
     Document,
-    Group,
     Lines,
     Paragraph,
-    Row,
     Section,
-    Table,
     numbers,
+    table,
     words,
 )
 from fsl_sweep.orchestrator.selection.comparing.closed_and_open import (
@@ -41,6 +39,7 @@ from fsl_sweep.orchestrator.studies.base import (
     Study,
     StudyOptions,
     argument,
+    selectors,
 )
 from fsl_sweep.orchestrator.studies.trained_on import unit_of
 from fsl_sweep.orchestrator.text.printed import counted
@@ -150,8 +149,7 @@ class Compare(Study[CompareOptions, Compared]):
         return {
             "a": result.a,
             "b": result.b,
-            "snapshot_selector": result.strategy.snapshot,
-            "hyperparameter_selector": result.strategy.hyperparameter,
+            **selectors(result.strategy),
             "protocol": result.protocol and result.protocol.name,
             "snapshots": {
                 **asdict(intervals),
@@ -233,12 +231,12 @@ def _answer(result: Compared) -> str:
     """Say which method is better, trained again."""
     ahead = result.methods.effect.mean >= 0
     first, second = (result.a, result.b) if ahead else (result.b, result.a)
-    over = f"over {_seeds(result)}, under {result.strategy}"
+    over = f"({_seeds(result)}, under {result.strategy})"
     if result.methods.verdict == "undecided":
-        return f"{first} and {second}, trained again: undecided {over}."
+        return f"Whether {first} or {second} is better, trained again, is undecided {over}."
     if result.methods.verdict == "equivalent":
-        return f"{first} and {second}, trained again: equivalent {over}."
-    return f"{first} is better than {second}, trained again: decided {over}."
+        return f"{first} and {second} are equivalent, trained again {over}."
+    return f"{first} is better than {second}, trained again {over}."
 
 
 def _seeds(result: Compared) -> str:
@@ -254,16 +252,19 @@ def _under(result: Compared) -> str:
 def _of_methods(result: Compared) -> str:
     """Give the verdict over seeds; the values in place of an interval where there are two."""
     effect, fewest = result.methods.effect, min(map(len, result.values))
-    text = f"{result.a} - {result.b} {100 * effect.mean:+.2f}"
+    text = f"{result.a} - {result.b} is {100 * effect.mean:+.2f} points"
     if fewest > 2 and not isnan(effect.low):
-        text += f" ({100 * effect.low:+.2f} to {100 * effect.high:+.2f})"
+        text += f" (95 %: {100 * effect.low:+.2f} to {100 * effect.high:+.2f})"
+    verdict = result.methods.verdict
+    claim = f"{result.a} is {verdict}" if verdict in ("better", "worse") else verdict
+    text += f" over {_seeds(result)}: {claim}."
     if fewest <= _SHOWN_SEEDS:
         each = (
             f"{name} {', '.join(f'{100 * value:.2f}' for value in values)}"
             for name, values in zip((result.a, result.b), result.values, strict=True)
         )
-        text += f", by seed {'; '.join(each)}"
-    return f"{result.methods.verdict}, {_seeds(result)}: {text}"
+        text += f" By seed: {'; '.join(each)}."
+    return text
 
 
 def _intervals(result: Compared) -> Iterable[Block]:
@@ -283,7 +284,7 @@ def _intervals(result: Compared) -> Iterable[Block]:
             rows.append((name, "", "", difference, intervals.says[kind], f"{paired.n:,}"))
     heads = numbers([result.a, result.b, f"{result.a} - {result.b}"])
     columns = (*words("95 % interval"), *heads, *words(f"{result.a} is"), *numbers(["tasks"]))
-    yield Table(columns, (Group("", tuple(Row(tuple(row)) for row in rows)),))
+    yield table(columns, rows)
     for kind, tasks in (("Closed", result.closed), ("Open", result.without)):
         if tasks is not None and tasks.planned is not None:
             text = f"{kind} tasks: '{tasks.name}', {tasks.planned.protocol.described}."

@@ -17,12 +17,11 @@ from fsl_sweep.orchestrator.records.measures import TASK_SETS
 from fsl_sweep.orchestrator.records.spec import EpisodicTraining
 from fsl_sweep.orchestrator.report.document.blocks import (
     Document,
-    Group,
     Paragraph,
-    Row,
     Section,
     Table,
     numbers,
+    table,
     words,
 )
 from fsl_sweep.orchestrator.selection.evidence import Evidence
@@ -279,24 +278,22 @@ def _counted(facts: _Numbers) -> str:
 def _table(result: Covered) -> Table:
     values = result.bounds
 
-    def row(what: str, key: str, digits: str = ".4g") -> Row:
+    def row(what: str, key: str, digits: str = ".4g") -> tuple[str, ...]:
         simulated = values.get(f"{key}_simulated")
         shown = "" if simulated is None else format(simulated, digits)
-        return Row((what, format(values[key], digits), shown))
+        return what, format(values[key], digits), shown
 
     rows = [
         row("classes in the training tasks, mean, at least (1)", "expected_classes"),
         row("their variance, at most (2)", "classes_variance"),
         row("probability of no common class, at most (3)", "disjoint_probability", ".2g"),
-        Row(
-            (
-                f"tasks of either from which that is {result.options.rho:g} or less (C1)",
-                str(ceil(values["tasks_for_overlap"])),
-                "",
-            )
+        (
+            f"tasks of either from which that is {result.options.rho:g} or less (C1)",
+            str(ceil(values["tasks_for_overlap"])),
+            "",
         ),
     ]
     if "few_classes" in values:
         what = f"probability of {floor(values['few_classes']):,} classes or fewer, at most (4)"
         rows.append(row(what, "few_classes_probability", ".2g"))
-    return Table(words("") + numbers(["bound", "simulated"]), (Group("", tuple(rows)),))
+    return table(words("") + numbers(["bound", "simulated"]), rows)

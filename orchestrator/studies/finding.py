@@ -54,9 +54,19 @@ class Finding:
             content = self.study.document(self.result)
         sections = content.sections
         if content.warnings:
-            sections += (Section("cautions", "Cautions", (Bullets(content.warnings),)),)
+            cautions = Bullets(tuple(map(self._sentence, content.warnings)))
+            sections += (Section("cautions", "Cautions", (cautions,)),)
         banner = (*self._missing(), *content.banner)
-        return replace(content, banner=banner, sections=sections, complete=self.complete)
+        return replace(
+            content, banner=banner, sections=sections, complete=self.complete, opened=True
+        )
+
+    def _sentence(self, caution: str) -> str:
+        """Begin with a capital letter, unless a method does, and end with a full stop."""
+        known = [] if self.evidence is None else [trial.method for trial in self.evidence.histories]
+        begins = caution.partition(" ")[0]
+        first = caution[0] if begins in known else caution[0].upper()
+        return f"{first}{caution[1:]}".removesuffix(".") + "."
 
     def _missing(self) -> Iterable[Block]:
         """Say of which trials the finding is, where these are not all."""
@@ -69,9 +79,7 @@ class Finding:
             yield from progress(there)
             partly = [name for m in there.seeds if (name := there.named(m)) != m]
             if partly:
-                yield Paragraph(
-                    f"What follows is of the complete seeds: {', '.join(partly)}.", "alarm"
-                )
+                yield Paragraph(f"Methods with incomplete seeds: {', '.join(partly)}.", "alarm")
 
     @cached_property
     def figures(self) -> "Mapping[str, Sequence[Figure]]":
@@ -132,17 +140,17 @@ def prepared(
     cls = STUDIES.find(name).cls
     with STUDIES.named_faults(name):
         study = cls()
-    fields, options, asked = cls.Options.model_fields, dict[str, Any](), dict[str, Any]()
+    fields, options, question = cls.Options.model_fields, dict[str, Any](), dict[str, Any]()
     for key, value in written.items():
         if key in fields:
             several = get_origin(fields[key].annotation) is list
             options[key] = _listed(value) if several else value
         elif key in cls.heeds:
-            asked[key] = value
+            question[key] = value
         else:
             raise UnknownName("option", key, [*fields, *cls.heeds])
     try:
-        return study, validated(cls.Options, options), asked
+        return study, validated(cls.Options, options), question
     except ConfigError as mistake:
         key, *rest = mistake.path.split(".")
         known = key in fields and "argument" in declared(fields[key])
@@ -155,8 +163,8 @@ def conclude(
 ) -> Finding:
     """Ask the evidence, and return what was found. Raises as ``Study.result``."""
     with STUDIES.named_faults(study.name):
-        asked: Any = evidence  # a study that needs none says so
-        result = study.result(asked, options, remark)
+        records: Any = evidence  # a study that needs none says so
+        result = study.result(records, options, remark)
     return Finding(study, result, evidence)
 
 

@@ -17,12 +17,11 @@ from fsl_sweep.orchestrator.records.protocol import Which
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.document.blocks import (
     Document,
-    Group,
     Paragraph,
-    Row,
     Section,
     Table,
     numbers,
+    table,
     words,
 )
 from fsl_sweep.orchestrator.report.figures.studies.losses import GROUP, OBJECTIVES
@@ -258,7 +257,7 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Table:
     kept = [at for at in range(len(heads)) if any(row[at] for row in rows)]
     columns = words(*(heads[at] for at in kept if at < 3))
     columns += numbers([heads[at] for at in kept if at >= 3])
-    return Table(columns, (Group("", tuple(Row(tuple(row[at] for at in kept)) for row in rows)),))
+    return table(columns, [[row[at] for at in kept] for row in rows])
 
 
 def _row(means: Mapping[str, Any]) -> tuple[str, ...]:

@@ -14,12 +14,11 @@ from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
     Document,
-    Group,
     Paragraph,
-    Row,
     Section,
     Table,
     numbers,
+    table,
     words,
 )
 from fsl_sweep.orchestrator.selection.comparing.mixture_curve import (
@@ -32,7 +31,7 @@ from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics import Interval
-from fsl_sweep.orchestrator.studies.base import Progress, Study, StudyOptions
+from fsl_sweep.orchestrator.studies.base import Progress, Study, StudyOptions, lead_of, selectors
 from fsl_sweep.orchestrator.studies.trained_on import unit_of
 from fsl_sweep.orchestrator.text.printed import counted
 
@@ -85,8 +84,7 @@ class Mixtures(Study[StudyOptions, MixtureCurves]):
     ) -> MixtureCurves:
         """Read every lambda. Raises RunFolderError where no method is measured at several."""
         place = evidence.source.places[0]
-        if evidence.lead is None:
-            raise RunFolderError("No method has a seed with all of its trials done.")
+        lead = lead_of(evidence)
         if place.is_file():
             raise RunFolderError(
                 f"{place} is a table; give a run folder, whose snapshots are measured."
@@ -107,7 +105,7 @@ class Mixtures(Study[StudyOptions, MixtureCurves]):
         _check(curves, evidence, place, which, progress)
         methods = [method.method for method in curves.methods]
         return MixtureCurves(
-            strategy=evidence.lead,
+            strategy=lead,
             curves=curves,
             names={method: evidence.completeness.named(method) for method in methods},
             classes=_classes(evidence),
@@ -132,8 +130,7 @@ class Mixtures(Study[StudyOptions, MixtureCurves]):
         """Return each method at each lambda, and each pair."""
         curves, classes = result.curves, result.classes or (None, None, None)
         return {
-            "snapshot_selector": result.strategy.snapshot,
-            "hyperparameter_selector": result.strategy.hyperparameter,
+            **selectors(result.strategy),
             "lambdas": curves.weights,
             "protocols": [planned.name for planned in curves.protocols],
             **dict(zip(("base_classes", "novel_classes", "uniform_lambda"), classes, strict=True)),
@@ -204,8 +201,8 @@ def _answer(result: MixtureCurves) -> Iterator[str]:
         yield f"Nothing can be said of the methods, trained again, because {why}"
     if curves.pairs:
         yield (
-            "Decided: at 95 % for all pairs and lambdas together (Holm). `fsl-sweep analyze "
-            "base-and-novel` has fewer tests."
+            "'Decided' is at 95 % for all pairs and lambdas together (Holm). `fsl-sweep analyze "
+            "base-and-novel` makes fewer tests."
         )
 
 
@@ -231,9 +228,8 @@ def _gaps(result: MixtureCurves) -> tuple[Block, ...]:
 def _table(result: MixtureCurves, columns: Sequence[Sequence[str]]) -> Table:
     """Return a row for each lambda that has any cell, a column for each method."""
     pairs = zip(result.curves.weights, zip(*columns, strict=True), strict=True)
-    rows = [Row((f"{weight:g}", *cells)) for weight, cells in pairs if any(cells)]
-    heads = words("lambda") + numbers([*result.names.values()])
-    return Table(heads, (Group("", tuple(rows)),))
+    rows = [(f"{weight:g}", *cells) for weight, cells in pairs if any(cells)]
+    return table(words("lambda") + numbers([*result.names.values()]), rows)
 
 
 def _cautions(curves: MixtureCurve) -> Iterable[str]:

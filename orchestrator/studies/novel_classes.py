@@ -16,12 +16,10 @@ from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
     Document,
-    Group,
     Paragraph,
-    Row,
     Section,
-    Table,
     numbers,
+    table,
     words,
 )
 from fsl_sweep.orchestrator.selection.evidence import Evidence
@@ -284,7 +282,7 @@ def _prepared(
     episode = opened.plan.main.protocol.episode.model_copy(update=written)
     large = class_set(benchmark, _SPLITS[options.classes])
     drawn = ClassSets(large, definite(episode_shape(episode)), options.seed)
-    return benchmark.name, drawn, [_scorer(opened, drawn, one) for one in pair.snapshots]
+    return benchmark.name, drawn, [_scorer(opened, drawn, s) for s in pair.snapshots]
 
 
 def _scorer(opened: "MeasureRequest", drawn: "ClassSets", snapshot: Snapshot) -> "ClassSetScorer":
@@ -392,31 +390,28 @@ def _shown(result: Flips, sets: SetFindings) -> tuple[Block, ...]:
     stable, (better, _) = sets.stability, result.ordered
     events = (
         ("conclusion flips", stable.flips),
-        ("clear ones", stable.clear_flips),
+        ("clear flips", stable.clear_flips),
         (f"exaggerated by > {100 * result.options.delta:g} points", stable.exaggerations),
     )
-    rows = tuple(Row((name, *_often(event))) for name, event in events)
-    shares = Table(words("of the sets") + numbers(["share, %", "95 %"]), (Group("", rows),))
+    rows = [(name, *_often(event)) for name, event in events]
     ends = np.quantile(100 * result.sign * stable.differences, [0, 0.05, 0.5, 0.95, 1])
     heads = numbers(["least", "5 %", "median", "95 %", "most"])
-    lead = Row((f"lead of {better}, points", *(f"{end:+.2f}" for end in ends)))
-    spreads = tuple(
-        Row(
-            (
-                name,
-                f"{100 * spread.mean:.2f}",
-                f"{100 * spread.observed:.2f}",
-                f"{100 * spread.deviation:.2f}",
-                f"{100 * spread.low:.2f} to {100 * spread.high:.2f}",
-            )
+    lead = (f"lead of {better}, points", *(f"{end:+.2f}" for end in ends))
+    spreads = [
+        (
+            name,
+            f"{100 * spread.mean:.2f}",
+            f"{100 * spread.observed:.2f}",
+            f"{100 * spread.deviation:.2f}",
+            f"{100 * spread.low:.2f} to {100 * spread.high:.2f}",
         )
         for name, spread in zip(result.names, sets.spreads, strict=True)
-    )
-    titles = ["mean, %", "sd, points", "sd without the noise of tasks", "95 %"]
+    ]
+    titles = ["mean, %", "sd, points", "sd without task noise", "95 %"]
     return (
-        shares,
-        Table((*words("over the sets"), *heads), (Group("", (lead,)),)),
-        Table(words("accuracy over the sets") + numbers(titles), (Group("", spreads),)),
+        table(words("of the sets") + numbers(["share, %", "95 %"]), rows),
+        table((*words("over the sets"), *heads), [lead]),
+        table(words("accuracy over the sets") + numbers(titles), spreads),
     )
 
 

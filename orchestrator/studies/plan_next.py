@@ -12,12 +12,10 @@ from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.answer.deciding import would_decide
 from fsl_sweep.orchestrator.report.document.blocks import (
     Document,
-    Group,
     Paragraph,
-    Row,
     Section,
-    Table,
     numbers,
+    table,
     words,
 )
 from fsl_sweep.orchestrator.selection.comparing.power import (
@@ -36,6 +34,7 @@ from fsl_sweep.orchestrator.studies.base import (
     Study,
     StudyOptions,
     option,
+    selectors,
 )
 
 _COLUMNS = (
@@ -110,14 +109,14 @@ class PlanNext(Study[PlanNextOptions, Planned]):
         if not result.complete:
             text = "The run is incomplete: seeds that it still plans count as more seeds."
             answer.append(Paragraph(text))
-        rows = [Row(_row(needs, way)) for needs, way in cheapest(result.needs)]
-        rows += [Row((*_now(n), "decided", "", "", "")) for n in result.needs if not n.ways]
-        table = Table(_COLUMNS, (Group("", tuple(rows)),))
+        rows = [_row(needs, way) for needs, way in cheapest(result.needs)]
+        rows += [(*_now(n), "decided", "", "", "") for n in result.needs if not n.ways]
+        blocks = Paragraph(_under(result)), table(_COLUMNS, rows)
         cautions = dict.fromkeys(needs.caution for needs in result.needs if needs.caution)
         return Document(
             headline="What would decide it",
             answer=tuple(answer),
-            sections=(Section("pairs", "Every pair", (Paragraph(_under(result)), table)),),
+            sections=(Section("pairs", "Every pair", blocks),),
             warnings=tuple(cautions),
         )
 
@@ -175,17 +174,17 @@ def _classes(evidence: Evidence) -> np.ndarray | None:
 
 def _under(result: Planned) -> str:
     first, question = result.needs[0], result.question
-    shown = "the differences now"
+    shown = "the present differences"
     if result.effect is not None:
-        shown = f"a difference of {100 * result.effect:.2f}"
+        shown = f"a difference of {100 * result.effect:.2f} points"
     time = "on one device"
     if question.protocol is not None and question.protocol.name != MAIN:
         name = question.protocol.name
         time += f", without measuring under '{name}', whose time is not recorded"
     power = f"{100 * first.power:g} %"
     return (
-        f"Under {first.strategy}, in points, to show {shown} with a chance of {power} each; "
-        f"time {time}:"
+        f"What it takes to show {shown} with a chance of {power} each, under {first.strategy}. "
+        f"Differences are in points; time is {time}."
     )
 
 
@@ -196,7 +195,7 @@ def _row(needs: PowerAnalysis, way: SampleSize) -> tuple[str, ...]:
         *_now(needs),
         way.what,
         f"{have:,}{drawn}" if have == other else f"{have:,} and {other:,}",
-        "no number" if way.required is None else f"{way.required:,}",
+        "never enough" if way.required is None else f"{way.required:,}",
         "-" if way.seconds is None else wording.duration(way.seconds),
     )
 
@@ -211,8 +210,7 @@ def _plain(needs: PowerAnalysis) -> dict[str, Any]:
     return {
         "a": needs.a,
         "b": needs.b,
-        "snapshot_selector": needs.strategy.snapshot,
-        "hyperparameter_selector": needs.strategy.hyperparameter,
+        **selectors(needs.strategy),
         "leading": needs.leading,
         "effect": needs.effect,
         "power": needs.power,
@@ -223,11 +221,10 @@ def _plain(needs: PowerAnalysis) -> dict[str, Any]:
 
 
 def _plain_way(way: SampleSize) -> dict[str, Any]:
-    keys = {
-        "what": "what",
-        "have": "have",
-        "needed": "required",
-        "seconds": "seconds",
-        "more": "more",
+    return {
+        "what": way.what,
+        "have": way.have,
+        "needed": way.required,
+        "seconds": way.seconds,
+        "more": way.more,
     }
-    return {key: getattr(way, name) for key, name in keys.items()}

@@ -11,12 +11,10 @@ from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
     Document,
-    Group,
     Paragraph,
-    Row,
     Section,
-    Table,
     numbers,
+    table,
 )
 from fsl_sweep.orchestrator.selection.comparing.task_sizes import (
     MeasuredOpen,
@@ -28,7 +26,14 @@ from fsl_sweep.orchestrator.statistics.sampling.task_sizing import (
     open_half_width,
     tasks_of_examples,
 )
-from fsl_sweep.orchestrator.studies.base import Progress, Study, StudyOptions, option
+from fsl_sweep.orchestrator.studies.base import (
+    Progress,
+    Study,
+    StudyOptions,
+    lead_of,
+    option,
+    selectors,
+)
 from fsl_sweep.orchestrator.studies.trained_on import trained_on
 
 if TYPE_CHECKING:
@@ -147,10 +152,8 @@ class Queries(Study[QueriesOptions, tuple[MethodQueries, ...]]):
             RunFolderError: there are no tasks of one size, or the data cannot be opened.
             ConfigError: there are too few examples.
         """
-        if evidence.lead is None:
-            raise RunFolderError("No method has a seed with all of its trials done.")
-        like = evidence.question.protocol
-        sizes = task_sizes(evidence.source, evidence.led, evidence.lead, like)
+        lead, like = lead_of(evidence), evidence.question.protocol
+        sizes = task_sizes(evidence.source, evidence.led, lead, like)
         examples, classes = options.examples, options.classes
         if examples is None or classes is None:
             there = _there(evidence.source.places[0], options.root)
@@ -249,10 +252,9 @@ def _shown(method: MethodQueries) -> tuple[Block, ...]:
     best, a, b = sizes.variance.optimal(sizes.shot), sizes.variance.between, sizes.variance.within
     text = f"q* = {best:.1f}" if isfinite(best) else "no q*, because A is not above 0"
     counts = ", ".join(map(str, sizes.queries))
-    rows = Group("", tuple(Row(_cells(row)) for row in method.rows))
     blocks: list[Block] = [
         Paragraph(f"{text} (A {a:.3g}, B {b:.3g}, from tasks with q = {counts})"),
-        Table(_COLUMNS, (rows,)),
+        table(_COLUMNS, map(_cells, method.rows)),
     ]
     if sizes.variance.caution:
         blocks.append(Paragraph(f"Caution: {sizes.variance.caution}.", "alarm"))
@@ -274,8 +276,7 @@ def _plain(method: MethodQueries) -> dict[str, Any]:
     best = sizes.variance.optimal(sizes.shot)
     return {
         "method": sizes.method,
-        "snapshot_selector": sizes.strategy.snapshot,
-        "hyperparameter_selector": sizes.strategy.hyperparameter,
+        **selectors(sizes.strategy),
         "way": sizes.way,
         "shot": sizes.shot,
         "examples": method.examples,

@@ -140,6 +140,7 @@ class Document:
         banner: what stands above the answer, such as what is missing from a run.
         warnings: what may make the answer wrong; shown beside it where there are no sections.
         complete: whether nothing is missing.
+        opened: whether a page shows its sections at once, as of a document with few of them.
     """
 
     headline: str
@@ -148,6 +149,7 @@ class Document:
     banner: tuple[Block, ...] = ()
     warnings: tuple[str, ...] = ()
     complete: bool = True
+    opened: bool = False
 
     def as_section(self, key: str) -> Section:
         """Return the whole document as a section of another one."""

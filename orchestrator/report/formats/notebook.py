@@ -8,13 +8,7 @@ from fsl_sweep.orchestrator.report.content import Content
 from fsl_sweep.orchestrator.report.document.blocks import Bullets, Document
 from fsl_sweep.orchestrator.report.document.document import document, headline, progress
 from fsl_sweep.orchestrator.report.figures.figures import Figure, figures
-from fsl_sweep.orchestrator.report.formats.html import (
-    collapsed,
-    escaped,
-    figure_shown,
-    first_screen,
-    shown,
-)
+from fsl_sweep.orchestrator.report.formats.html import body
 from fsl_sweep.orchestrator.report.formats.page_style import CSS
 from fsl_sweep.orchestrator.selection.completeness import completeness_of
 
@@ -31,13 +25,9 @@ def report_shown(report: Content) -> str:
     return _part([*body(document(report), answer), f'<p class="note">{MORE}</p>'])
 
 
-def document_shown(content: Document, drawings: Mapping[str, Sequence[Figure]]) -> str:
-    """Show a document with its figures: the answer, and the sections collapsed."""
-    parts = [*first_screen(content, drawings.get("answer", ()))]
-    for section in content.sections:
-        inside = [*map(figure_shown, drawings.get(section.key, ())), *map(shown, section.blocks)]
-        parts.append(collapsed(f"<h2>{escaped(section.title)}</h2>", inside))
-    return _part(parts)
+def document_shown(content: Document, figured: Mapping[str, Sequence[Figure]]) -> str:
+    """Show a document with its figures, the sections collapsed."""
+    return _part(body(content, figured))
 
 
 def run_shown(

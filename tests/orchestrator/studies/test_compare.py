@@ -121,7 +121,7 @@ def test_without_open_tasks_it_says_how_to_measure_them(tmp_path, capsys) -> Non
     out = capsys.readouterr().out
     command = "open --without-replacement --tasks 1000000 --snapshots chosen\n"
     assert f"  fsl-sweep measure {path} {command}" in out
-    assert "nothing is about other examples" in out
+    assert "Nothing is about other examples" in out
 
 
 def test_a_table_with_tasks_has_closed_intervals_and_one_of_means_has_none(

@@ -133,7 +133,7 @@ def test_where_only_chosen_snapshots_are_measured_nothing_is_decided_of_methods(
     told = said(capsys, "mixtures", path)
     assert "(these snapshots: decided for PN at 0, RR at 1)." in told
     assert told.count("trained again") == told.count("Nothing can be said of the methods") == 1
-    assert "only 3 seeds" in told
+    assert "Only 3 seeds." in told
     assert f"this measures all: fsl-sweep measure {path} m --snapshots all" in told
     assert "There is no lambda between 0 and 1" in told
 

@@ -82,12 +82,12 @@ def test_by_default_sets_have_at_most_half_of_the_classes_and_it_says_how_far_it
     assert "20 random novel sets of 3 classes " in analyze("PN", "RR", *few, "novel")[1]
 
 
-@pytest.mark.parametrize("form", ["svg", "pdf", "png"])
-def test_it_draws_the_sets(analyze, tmp_path, form):
-    path = tmp_path / f"sets.{form}"
-    code, shown, errors = analyze("PN", "RR", *SMALL, "--plot", path)
-    assert code == 0
-    assert path.read_bytes()[:5] in (b"<?xml", b"%PDF-", b"\x89PNG\r")
+def test_it_draws_the_sets(analyze, tmp_path):
+    begins = {"svg": b"<?xml", "pdf": b"%PDF-", "png": b"\x89PNG\r"}
+    for form, begin in begins.items():
+        path = tmp_path / f"sets.{form}"
+        code, shown, errors = analyze("PN", "RR", *SMALL, "--plot", path)
+        assert (code, path.read_bytes()[:5]) == (0, begin)
     assert "random sets" in errors
     assert "random sets of each kind" not in shown
 

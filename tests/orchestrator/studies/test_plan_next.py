@@ -102,8 +102,8 @@ def test_it_plans_for_what_the_report_compares(tmp_path, capsys) -> None:
     options = [x for key, one in given.items() for x in (f"--{key.replace('_', '-')}", one)]
     assert invoke(["plan-next", path, *options]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "to show the differences now with" in said
-    assert "one device, without measuring under '5-shot', whose time is not recorded:" in said
+    assert "to show the present differences with" in said
+    assert "one device, without measuring under '5-shot', whose time is not recorded." in said
     assert load_run(path).report(**given).answer.sentences[-1] in said
     assert load_run(path).report().answer.sentences[-1] not in said
     # How long more tasks take is known of the main protocol only.

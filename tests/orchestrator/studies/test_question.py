@@ -14,6 +14,7 @@ import tables
 from fsl_sweep import load_run
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
+from fsl_sweep.orchestrator.selection.question import is_configuration
 from fsl_sweep.orchestrator.studies.catalogue import SHORT, STUDIES
 
 MEASURE = {"5-shot": {"episode": {"shot": 5}}, "mixture": {"mixture": [0, 1]}}
@@ -189,6 +190,25 @@ def test_mistakes_have_one_message(three, options, error, message) -> None:
         load_run(three).study("compare", **options)
 
 
+@pytest.mark.parametrize(
+    ("name", "is_it"),
+    [
+        ("c1", True),
+        ("lr=1e-1", True),
+        ("optimizer.lr=0.1, steps=[1, 2]", True),
+        ("train.steps=[1, 2],nesterov=true", True),
+        ("lr=0.1,nesterov=false", False),
+        ("steps=[1, 3]", False),
+        ("r=0.1", False),
+        ("lr", False),
+        ("", False),
+    ],
+)
+def test_how_a_configuration_is_written(name, is_it) -> None:
+    values = {"optimizer.lr": 0.1, "train.steps": [1, 2], "optimizer.nesterov": True}
+    assert is_configuration("c1", values, name) == is_it
+
+
 def test_a_mistake_on_the_command_line(three, refused) -> None:
     said = refused("compare", three, "--configuration", "way=6")
     assert said == "unknown configuration 'way=6'; did you mean 'train.way=5'?"
@@ -253,3 +273,10 @@ def test_a_notebook_shows_a_finding_as_a_page(three) -> None:
     assert finding.document.answer[0].text in shown
     assert "<table" in shown
     assert "<html" not in shown
+
+
+def test_a_page_of_a_study_is_open_and_its_figure_has_a_legend(protocols) -> None:
+    page = load_run(protocols).study("mixtures").written("html")
+    assert page.count("<details open>") == page.count("<details") == 3
+    (legend,) = re.findall('<div class="legend">(.*?)</div>', page)
+    assert re.findall(r"</b> (\w+)</span>", legend) == ["PN", "RR"]

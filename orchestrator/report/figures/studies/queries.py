@@ -32,4 +32,5 @@ def queries_figure(methods: Sequence[tuple[str, Points, Points]]) -> Figure:
             axes.scatter(x, 100 * y, color=colour(number), marker=marker(number), s=16, zorder=3)
 
     caption = "Half-widths of open intervals: lines are predicted, marks are measured."
-    return Figure("queries", caption, (), [Panel("", draw)])
+    names = [name for name, _, _ in methods]
+    return Figure("queries", caption, names, [Panel("", draw)])

@@ -50,11 +50,10 @@ def refused(tmp_path):
     def refused(call, *arguments, **options) -> str:
         with pytest.raises(FslSweepError) as caught:
             call(*arguments, **options)
-        error = caught.value
-        text = f"{type(error).__name__}: {error}"
-        cause = error.__cause__
-        said = cause.errors()[0]["msg"] if isinstance(cause, ValidationError) else str(cause)
-        text = "...".join(text.rsplit(said or "...", 1))
+        cause, text = caught.value.__cause__, f"{caught.typename}: {caught.value}"
+        if cause is not None and str(cause):
+            told = cause.errors()[0]["msg"] if isinstance(cause, ValidationError) else str(cause)
+            text = "...".join(text.rsplit(told, 1))
         return re.sub(rf"{re.escape(str(tmp_path.parent))}/[\w-]+", "TMP", text)
 
     return refused
@@ -67,9 +66,8 @@ def refusals(write_tree, opened, refused):
     def refusals(name, cases, good=None, **options) -> dict[str, str]:
         told = {}
         for case, changes in cases.items():
-            files = {
-                path: text for path, text in {**(good or {}), **changes}.items() if text is not None
-            }
+            files = {**(good or {}), **changes}
+            files = {path: content for path, content in files.items() if content is not None}
             root = write_tree(files, re.sub(r"\W+", "-", case))
             root.mkdir(exist_ok=True)
             told[case] = refused(opened, name, root, **options)

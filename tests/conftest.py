@@ -25,18 +25,14 @@ def _disk_is_not_waited_for():
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A module's tests run in one process, so that they share its fixtures.
+    """Group a module's tests, so that they share its fixtures, and those that start Ray.
 
-    Tests that start Ray are one group: two of them at once would share the cores of the machine.
-    They come first, then modules with slow tests, so that no process is left with a long one.
+    Two of them at once would share the cores of the machine. They come first, then modules with
+    slow tests, so that no process is left with a long one.
     """
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(str(item.path)))
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(
-        key=lambda item: (
-            item.get_closest_marker("xdist_group").args != ("ray",),
-            item.path not in slow,
-        )
-    )
+    items.sort(key=lambda item: item.path not in slow)
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group").args != ("ray",))

@@ -15,15 +15,10 @@ NOTEBOOK = ROOT / "docs" / "report.ipynb"
 
 def executed(folder: Path, notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """A notebook with the outputs of this machine. Raises CellExecutionError if a cell fails."""
-    notebook = deepcopy(notebook)
-    client = NotebookClient(
-        notebook,
-        timeout=600,
-        kernel_name="python3",
-        record_timing=False,
-        resources={"metadata": {"path": str(folder)}},
-    )
+    notebook, place = deepcopy(notebook), {"metadata": {"path": str(folder)}}
+    options = {"timeout": 600, "kernel_name": "python3", "record_timing": False}
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    client = NotebookClient(notebook, resources=place, **options)
     client.execute(env={**os.environ, "PATH": programs})
     notebook.metadata.language_info = {"name": "python"}
     return notebook

@@ -2,8 +2,6 @@
 
 import re
 import warnings
-from pathlib import Path
-from typing import Any
 
 import pytest
 from commands import WithoutRay
@@ -17,45 +15,38 @@ with warnings.catch_warnings():
     from notebook import NOTEBOOK, executed
 
 
-def kinds(cell: Any) -> list[str]:
-    """What kinds of output a cell has: of text streams their name, else MIME types."""
-    found: list[str] = []
-    for output in cell.get("outputs", ()):
-        found += sorted(output.get("data", {})) or [output.name]
-    return found
-
-
 # Of the sweep in its first cell: as many trials, which train and measure less.
 LESS = {"epochs: 4": "epochs: 2", "batches: 15": "batches: 2", "_tasks: 200": "_tasks: 20"}
 
 
+def kinds(cell):
+    """What kinds of output a cell has: of text streams their name, else MIME types."""
+    outputs = cell.get("outputs", ())
+    return [k for output in outputs for k in sorted(output.get("data", {})) or [output.name]]
+
+
 @pytest.mark.slow
-def test_the_notebook_runs_and_gives_what_is_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_notebook_runs_and_gives_what_is_stored(tmp_path, monkeypatch):
     """On a run that its command has finished in this process, without Ray."""
     stored = nbformat.read(NOTEBOOK, as_version=4)
     first, command = stored.cells[1:3]
     for more, less in LESS.items():
         assert more in first.source
         first.source = first.source.replace(more, less)
-    sweep = first.source.removeprefix("%%writefile sweep.yaml\n")
-    (tmp_path / "sweep.yaml").write_text(sweep)
+    (tmp_path / "sweep.yaml").write_text(first.source.removeprefix("%%writefile sweep.yaml\n"))
     monkeypatch.chdir(tmp_path)
-    with monkeypatch.context() as patch:
-        patch.setattr(execute, "RayProcess", WithoutRay)
-        program, *arguments = command.source.removesuffix(" > run.log").split()
-        assert (program, invoke(arguments)) == ("!fsl-sweep", 0)
+    monkeypatch.setattr(execute, "RayProcess", WithoutRay)
+    program, *arguments = command.source.removesuffix(" > run.log").split()
+    assert (program, invoke(arguments)) == ("!fsl-sweep", 0)
     command.source = ""
     again = executed(tmp_path, stored)
     for old, new in zip(stored.cells, again.cells, strict=True):
         assert kinds(old) == kinds(new), f"`make notebook` brings it up to date: {old.source}"
 
 
-def test_the_stored_outputs_are_complete_small_and_of_no_machine() -> None:
-    text = NOTEBOOK.read_text()
+def test_the_stored_outputs_are_complete_small_and_of_no_machine():
+    text, stored = NOTEBOOK.read_text(), nbformat.read(NOTEBOOK, as_version=4)
     assert len(text) < 300_000
-    stored = nbformat.read(NOTEBOOK, as_version=4)
     nbformat.validate(stored)
     code = [cell for cell in stored.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == [*range(1, len(code) + 1)]

@@ -230,7 +230,7 @@ def _minus(pairs: Sequence[MethodComparison], best: str, other: str) -> Comparis
         if (pair.a, pair.b) == (best, other):
             return pair.result
         if (pair.a, pair.b) == (other, best):
-            return result.swapped()
+            return pair.result.swapped()
     return None
 
 

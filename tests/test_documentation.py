@@ -19,6 +19,7 @@ from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.backbones.conv4 import Conv4, Conv4Options
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.studies.catalogue import STUDIES
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 
 
@@ -34,12 +35,15 @@ def block(file, language, word):
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    """A distribution made of the documentation's selector, learner and program."""
+    """A distribution made of the documentation's selector, study, learner and program."""
     folder = tmp_path_factory.mktemp("package")
     (folder / "my_package").mkdir(parents=True)
     (folder / "my_package" / "__init__.py").write_text("")
     (folder / "my_package" / "late.py").write_text(
         block("docs/extending.md", "python", "class Late(SnapshotSelector)")
+    )
+    (folder / "my_package" / "stops.py").write_text(
+        block("docs/extending.md", "python", "class Stops(Study[")
     )
     info = """
         from fsl_sweep.orchestrator.catalogue import Info
@@ -63,7 +67,9 @@ def package(tmp_path_factory):
         "cosine-net = my_package.cosine:INFO\n"
         "ridge = my_package.cosine:INFO\n"
         "[fsl_sweep.metadl]\n"
-        "eigen = my_package.eigen:INFO\n",
+        "eigen = my_package.eigen:INFO\n"
+        "[fsl_sweep.studies]\n"
+        "stops = my_package.stops:INFO\n",
     )
     return folder
 
@@ -110,6 +116,9 @@ def test_the_documented_plugins_are_found_run_and_recorded(command):
     assert code == 0
     assert '"snapshot_selector": "late"' in report
     assert "my-package" in report
+    code, shown, _ = command("report", "runs/plugged", "--with", "stops")
+    assert code == 0
+    assert "Late choices: CN " in shown
     plan = Path("runs/plugged/plan.json").read_text()
     assert '"source": "my-package"' in plan
     assert '"version": "1.2"' in plan
@@ -164,6 +173,8 @@ CONTRACTS = """
 from fsl_sweep.learners.testing import LearnerContract, SubmissionContract
 from my_package.cosine import CosineNet
 from my_package.eigen import Eigen
+from my_package.stops import Stops
+from fsl_sweep.orchestrator.testing import StudyContract
 
 
 class TestCosineNet(LearnerContract):
@@ -175,6 +186,10 @@ class TestEigen(SubmissionContract):
     modes = ("episode",)
 
 
+class TestStops(StudyContract):
+    study = Stops
+    options = {"late": 3}
+
 """
 
 
@@ -184,7 +199,7 @@ def test_the_documented_parts_pass_their_contracts(package, tmp_path, monkeypatc
     (tmp_path / "test_mine.py").write_text(CONTRACTS + selector)
     monkeypatch.syspath_prepend(package)
     passed = nested.passed(tmp_path / "test_mine.py")
-    for name in ("TestCosineNet", "TestEigen", "TestLate"):
+    for name in ("TestCosineNet", "TestEigen", "TestLate", "TestStops"):
         assert any(f"::{name}::" in one for one in passed)
 
 
@@ -212,9 +227,9 @@ def test_the_documented_use_of_a_model_runs(command, capsys):
         ["large.png", "large"],
         ["small.png", "small"],
     ]
-    assert [one.seed for one in names["chosen"]] == [0, 1]
+    assert [choice.snapshot.seed for choice in names["chosen"]] == [0, 1]
     images = names["support"], names["pixels"](names["queries"])
-    each = [one.load().classify(*images) for one in names["chosen"]]
+    each = [choice.load().classify(*images) for choice in names["chosen"]]
     np.testing.assert_allclose(names["ensemble"], np.mean(each, axis=0))
 
 
@@ -228,9 +243,11 @@ def test_every_option_of_every_benchmark_is_documented_with_its_default():
             assert f"| `{option}` | `{default}` |" in section
 
 
-def test_every_learner_backbone_and_benchmark_is_documented():
+def test_every_learner_backbone_benchmark_and_study_is_documented():
     text = (ROOT / "docs" / "parts.md").read_text()
-    for name in [*LEARNERS.names(), *BACKBONES.names(), *BENCHMARKS.names()]:
+    for name in [
+        name for table in (LEARNERS, BACKBONES, BENCHMARKS, STUDIES) for name in table.names()
+    ]:
         assert f"| `{name}`" in text
 
 

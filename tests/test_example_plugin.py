@@ -1,5 +1,7 @@
 """The plug-in of the documentation, installed apart, tested, listed and used."""
 
+import json
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +12,7 @@ import pytest
 from places import ROOT
 
 from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.testing.study import made_table
 
 LOGS = """method,configuration,seed,epoch,measure,accuracy
 A,,0,1,val,0.1
@@ -63,6 +66,32 @@ def test_it_is_listed_with_its_distribution_and_used(
     assert '"source": "fsl-sweep-steady"' in out
     assert invoke(["plugins", "--check"]) == 0
     out = capsys.readouterr().out
-    for name in ("smoothed-val", "near-best-val"):
+    for name in ("smoothed-val", "near-best-val", "spread-over-seeds"):
         (line,) = [line for line in out.splitlines() if f" {name} " in line]
         assert "fsl-sweep-steady" in line
+
+
+def test_its_study_is_a_command_once_it_is_installed(
+    installed: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    study = ["analyze", "spread-over-seeds", str(made_table(tmp_path / "logs.csv"))]
+    assert invoke(study) == 2
+    assert "unknown study 'spread-over-seeds'; " in capsys.readouterr().err
+    monkeypatch.syspath_prepend(str(installed))
+    assert invoke([*study, "--method", "A", "--json"]) == 0
+    (spread,) = json.loads(capsys.readouterr().out)
+    assert (spread["method"], spread["seeds"]) == ("A", 3)
+    assert 0 < spread["range"] < 1
+    assert invoke([*study, "--fewest", "4"]) == 2
+    assert capsys.readouterr().err == "fsl-sweep: No method has 4 complete seeds.\n"
+    assert invoke(["analyze", "--help"]) == 0
+    assert re.search(
+        r"^  spread-over-seeds +A plug-in of fsl-sweep-steady.$", capsys.readouterr().out, re.M
+    )
+    assert invoke(["analyze", "spread-over-seeds", "--help"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Show the range of NovelGen over the seeds of each method." in out
+    assert "--fewest N Fewest seeds of a method that is shown. " in out

@@ -69,8 +69,8 @@ class NearBestVal(HyperparameterSelector):
 
     def select(self, candidates: Sequence[Candidate]) -> Candidate:
         """A candidate of the given ones; SelectionError where all ValGen scores are NaN."""
-        val = np.array([one.scores["val"] for one in candidates])
-        base = np.array([one.scores["base"] for one in candidates])
+        val = np.array([candidate.scores["val"] for candidate in candidates])
+        base = np.array([candidate.scores["base"] for candidate in candidates])
         near = val >= val[first_best(val)] - self.margin
         return candidates[first_best(np.where(near, base, np.nan))]
 

@@ -1,10 +1,17 @@
-"""The contracts that every selector keeps, and what is particular to these two."""
+"""The contracts that every selector and study keeps, and what is particular to these."""
 
 import pytest
+from fsl_sweep_spread import SpreadOverSeeds
 from fsl_sweep_steady import NearBestVal, SmoothedVal
 
+from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.run import Run
 from fsl_sweep.orchestrator.selectors import Candidate, History, apply
-from fsl_sweep.orchestrator.testing import HyperparameterSelectorContract, SnapshotSelectorContract
+from fsl_sweep.orchestrator.testing import (
+    HyperparameterSelectorContract,
+    SnapshotSelectorContract,
+    StudyContract,
+)
 
 
 class TestSmoothedVal(SnapshotSelectorContract):
@@ -25,10 +32,24 @@ class TestNearBestVal(HyperparameterSelectorContract):
 
     def test_base_decides_within_the_margin(self) -> None:
         scores = [(0.50, 0.9), (0.60, 0.7), (0.595, 0.8)]
-        given = [
+        candidates = [
             Candidate(str(i), {}, 1, History.from_arrays(epochs=[1], val=[val], base=[base]))
             for i, (val, base) in enumerate(scores)
         ]
-        assert apply(NearBestVal(), given) is given[2]
-        assert apply(NearBestVal(0.0), given) is given[1]
-        assert apply(NearBestVal(0.5), given) is given[0]
+        assert apply(NearBestVal(), candidates) is candidates[2]
+        assert apply(NearBestVal(0.0), candidates) is candidates[1]
+        assert apply(NearBestVal(0.5), candidates) is candidates[0]
+
+
+class TestSpreadOverSeeds(StudyContract):
+    study = SpreadOverSeeds
+
+    def test_it_is_of_the_chosen_snapshots(self, run: Run) -> None:
+        novel = [choice.snapshot.mean("novel") for choice in run.chosen("A")]
+        first, second = run.study("spread-over-seeds").to_plain()
+        assert (first["method"], second["method"]) == ("A", "B")
+        assert (first["least"], first["most"]) == pytest.approx((min(novel), max(novel)))
+
+    def test_too_few_seeds_are_refused(self, run: Run) -> None:
+        with pytest.raises(RunFolderError, match="No method has 4 complete seeds"):
+            run.study("spread-over-seeds", fewest=4)

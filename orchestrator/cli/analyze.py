@@ -15,11 +15,12 @@ from typer.core import TyperGroup
 from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
 from fsl_sweep.orchestrator.cli.options import QUESTION, Format, Output, RunFolder, Runs
 from fsl_sweep.orchestrator.cli.report import check_output, write
-from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.text.printed import say
 
 if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.studies import Finding, Study
+    from fsl_sweep.orchestrator.studies.base import Study
+    from fsl_sweep.orchestrator.studies.finding import Finding
 
 OptionalRun = Annotated[
     Path | None, typer.Argument(metavar="[RUN]", help="A run folder, to take numbers from.")
@@ -30,6 +31,7 @@ Json = Annotated[bool, typer.Option("--json", help="The same as --format json.")
 class Studies(TyperGroup):
     """The commands of studies beside those of the group."""
 
+    kind = "study"
     names: "Callable[[], list[str]]" = staticmethod(lambda: _names())
     _listing = False
 
@@ -45,6 +47,13 @@ class Studies(TyperGroup):
             return None
         return _listed(cmd_name) if self._listing else _command(cmd_name)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command. Raises UnknownName, with the study that may be meant."""
+        name, *_ = args
+        if name.startswith("-") or self.get_command(ctx, name) is not None:
+            return super().resolve_command(ctx, args)
+        raise UnknownName(self.kind, name, self.list_commands(ctx))
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands without loading a study."""
         self._listing = True
@@ -55,6 +64,7 @@ class Studies(TyperGroup):
 class ShortNames(Studies):
     """The commands of the program, some studies among them."""
 
+    kind = "command"
     names = staticmethod(lambda: _short())
 
 
@@ -79,12 +89,13 @@ def _made(name: str, action: Callable[..., int], text: str) -> Any:
 def _listed(name: str) -> Any:
     from fsl_sweep.orchestrator.studies.catalogue import STUDIES
 
-    listings = (listing for listing in STUDIES.listings() if listing.name == name)
-    return _made(name, lambda: 0, next(listings).description)
+    listing = next(listing for listing in STUDIES.listings() if listing.name == name)
+    return _made(name, lambda: 0, listing.description or f"A plug-in of {listing.source}.")
 
 
 def _command(name: str) -> Any:
     """Make the command of a study from its options and those parts of a question that it heeds."""
+    from fsl_sweep.orchestrator.studies.base import Study
     from fsl_sweep.orchestrator.studies.catalogue import STUDIES
 
     cls = STUDIES.find(name).cls
@@ -99,8 +110,9 @@ def _command(name: str) -> Any:
         _parameter("form", Format, "terminal"),
         _parameter("as_json", Json, False),
         _parameter("output", Output, None),
-        _parameter("plot", Plot, None),
     ]
+    if cls.figures is not Study.figures:
+        parameters.append(_parameter("plot", Plot, None))
     if cls.without_run:
         parameters[0] = _parameter("run", OptionalRun, None)
     action.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -150,7 +162,7 @@ def _options(cls: "type[Study]") -> list[inspect.Parameter]:
 
 def _study(name: str, written: dict[str, Any]) -> int:
     """Conduct a study, and write what it found."""
-    form, output, plot = (written.pop(key) for key in ("form", "output", "plot"))
+    form, output, plot = (written.pop(key, None) for key in ("form", "output", "plot"))
     form = "json" if written.pop("as_json") else form
     check_plot(plot)
     if output is not None:
@@ -170,7 +182,7 @@ def _study(name: str, written: dict[str, Any]) -> int:
 
 
 def _without_run(name: str, options: dict[str, Any]) -> "Finding":
-    from fsl_sweep.orchestrator.studies import conclude, prepared
+    from fsl_sweep.orchestrator.studies.finding import conclude, prepared
 
     study, checked, _ = prepared(name, options)
     return conclude(study, checked, _remark, None)

@@ -71,7 +71,7 @@ def figures(
         choose_by=choose_by,
     )
     _make(output)
-    for figure in [figure for drawings in drawn.figures(report).values() for figure in drawings]:
+    for figure in [drawing for drawings in drawn.figures(report).values() for drawing in drawings]:
         for number, page in enumerate(pages(figure, width)):
             path = output / f"{figure.name}{f'-{number + 1}' if number else ''}.{form}"
             write(path, sheet(page, width).saved(form))

@@ -40,7 +40,8 @@ ChooseBy = Annotated[
 
 
 Methods = Annotated[
-    list[str] | None, typer.Option("--method", help="Only this method takes part; repeatable.")
+    list[str] | None,
+    typer.Option("--method", metavar="NAME", help="Only this method takes part; repeatable."),
 ]
 Configurations = Annotated[
     list[str] | None,

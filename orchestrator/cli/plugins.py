@@ -1,4 +1,4 @@
-"""``fsl-sweep plugins``: every part that a sweep file can name."""
+"""``fsl-sweep plugins``: every part that a sweep file can name, and every study."""
 
 from itertools import groupby
 from typing import Annotated
@@ -18,15 +18,16 @@ def plugins(
         bool, typer.Option("--check", help="Load third parties' plug-ins and list failures.")
     ] = False,
 ) -> int:
-    """List every part that a sweep file can name."""
+    """List every part that a sweep file can name, and every study."""
     from fsl_sweep.datasets.catalogue import BENCHMARKS
     from fsl_sweep.learners.backbones.catalogue import BACKBONES
     from fsl_sweep.learners.catalogue import LEARNERS
     from fsl_sweep.learners.metadl.submissions import SUBMISSIONS
     from fsl_sweep.orchestrator.selectors import HYPERPARAMETER_SELECTORS, SNAPSHOT_SELECTORS
+    from fsl_sweep.orchestrator.studies.catalogue import STUDIES
 
-    programs = (LEARNERS, BACKBONES, SUBMISSIONS)
-    catalogues = (*programs, BENCHMARKS, SNAPSHOT_SELECTORS, HYPERPARAMETER_SELECTORS)
+    trained = (LEARNERS, BACKBONES, SUBMISSIONS, BENCHMARKS)
+    catalogues = (*trained, SNAPSHOT_SELECTORS, HYPERPARAMETER_SELECTORS, STUDIES)
     listings = [listing for catalogue in catalogues for listing in catalogue.listings(check)]
     broken = [listing for listing in listings if listing.error]
     others = any(listing.source != OURS for listing in listings)

@@ -99,8 +99,7 @@ def report(
             metric=metric,
             bootstrap=bootstrap,
         )
-        _put(over, form, output, full)
-        return 0 if over.complete else 1
+        return _put(over, form, output, full)
     run = load_run(runs)
     question = {
         "snapshot": snapshot,
@@ -121,9 +120,8 @@ def report(
         at_once=full or output is not None or form != "terminal" or studies is not None,
     )
     if studies is None:
-        _put(content, form, output, full)
-    else:
-        _put_text(_with(run, content, studies, question, form), output)
+        return _put(content, form, output, full)
+    _put_text(_with(run, content, studies, question, form), output)
     return 0 if content.complete else 1
 
 
@@ -131,7 +129,8 @@ def _with(
     run: "Run", content: "Report", studies: str, question: Mapping[str, Any], form: FormatName
 ) -> str:
     """Return the report with the studies of the same question as further sections."""
-    from fsl_sweep.orchestrator.studies import STUDIES, written_with
+    from fsl_sweep.orchestrator.studies.catalogue import STUDIES
+    from fsl_sweep.orchestrator.studies.finding import written_with
 
     findings = [
         run.study(name, **{key: value for key, value in question.items() if key in heeds})
@@ -147,15 +146,16 @@ def report_command(run: Path) -> str:
 
 
 def _put(
-    content: "Report | BenchmarksReport", form: FormatName, output: Path | None, full: bool
-) -> None:
-    """Write a report to a file, or to standard output."""
+    report: "Report | BenchmarksReport", form: FormatName, output: Path | None, full: bool
+) -> int:
+    """Write a report to a file, or to standard output; return the exit status."""
     from fsl_sweep.orchestrator.report import FORMATS, show
 
     if form == "terminal" and output is None:
-        show(content, full=full)
+        show(report, full=full)
     else:
-        _put_text(FORMATS[form](content), output)
+        _put_text(FORMATS[form](report), output)
+    return 0 if report.complete else 1
 
 
 def _put_text(text: str, output: Path | None) -> None:

@@ -1,22 +1,22 @@
 """A run folder as the source of a report."""
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
-from fsl_sweep.orchestrator.records.measures import (
-    MEASURES,
-    TASK_SETS,
-    Measure,
-    TaskSet,
-    TrialHistory,
-)
+from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
-from fsl_sweep.orchestrator.replay.source import Source, SourceInfo
+from fsl_sweep.orchestrator.replay.source import (
+    ProtocolOrMain,
+    ScoreKey,
+    Source,
+    SourceInfo,
+    TrialIds,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,11 +63,7 @@ class FolderSource(Source):
         return self._plan.protocols
 
     def histories(
-        self,
-        reported: PlannedProtocol | None = None,
-        by: PlannedProtocol | None = None,
-        /,
-        only: Collection[str] | None = None,
+        self, reported: ProtocolOrMain = None, by: ProtocolOrMain = None, /, only: TrialIds = None
     ) -> list[TrialHistory]:
         """Return a history for each planned trial, in plan order; damaged records are skipped."""
         main, kept = self._plan.main, self._kept
@@ -85,9 +81,7 @@ class FolderSource(Source):
         super().check()
         self._kept.clear()
 
-    def class_tuples(
-        self, protocol: PlannedProtocol | None, /
-    ) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
+    def class_tuples(self, protocol: ProtocolOrMain, /) -> "dict[ScoreKey, np.ndarray]":
         """Read the class tuples in ``tasks/``. Raises as ``Source.class_tuples``."""
         folder = tasks_folder((protocol or self._plan.main).id)
         return {(m, s): self._tuples(f"{folder}/{m}-{s}.json") for m in MEASURES for s in TASK_SETS}

@@ -12,13 +12,10 @@ from fsl_sweep.orchestrator.records.measures import (
     TASK_SETS,
     Measure,
     ScoreTable,
-    TaskSet,
     TrialHistory,
 )
+from fsl_sweep.orchestrator.replay.source import ScoreKey
 from fsl_sweep.orchestrator.selectors.catalogue import BUILD
-
-ScoreKey = tuple[Measure, TaskSet]
-"""What a score is of; the keys of ``TrialHistory.scores``."""
 
 
 def unknown(table: ScoreTable) -> bool:

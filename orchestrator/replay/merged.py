@@ -5,7 +5,7 @@ Trials that belong together join; contradictions are refused.
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations
 from pathlib import Path
@@ -15,12 +15,18 @@ import numpy as np
 
 from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
-from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
+from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
 from fsl_sweep.orchestrator.replay.folder import FolderSource
 from fsl_sweep.orchestrator.replay.lacking import lacking
-from fsl_sweep.orchestrator.replay.source import Source, SourceInfo
+from fsl_sweep.orchestrator.replay.source import (
+    ProtocolOrMain,
+    ScoreKey,
+    Source,
+    SourceInfo,
+    TrialIds,
+)
 from fsl_sweep.orchestrator.replay.table_trials import filled
 
 T = TypeVar("T")
@@ -109,11 +115,7 @@ class MergedSource(Source):
             ) from None
 
     def histories(
-        self,
-        reported: PlannedProtocol | None = None,
-        by: PlannedProtocol | None = None,
-        /,
-        only: Collection[str] | None = None,
+        self, reported: ProtocolOrMain = None, by: ProtocolOrMain = None, /, only: TrialIds = None
     ) -> list[TrialHistory]:
         """Return the trials of all sources, an empty one for each missing from a method's grid."""
         joined: dict[tuple[str, str], tuple[TrialHistory, Path]] = {}
@@ -129,9 +131,7 @@ class MergedSource(Source):
         for source in self._sources:
             source.check()
 
-    def class_tuples(
-        self, protocol: PlannedProtocol | None, /
-    ) -> dict[tuple[Measure, TaskSet], np.ndarray]:
+    def class_tuples(self, protocol: ProtocolOrMain, /) -> dict[ScoreKey, np.ndarray]:
         """Return the tuples of the first source: tasks follow from what the sources agree in."""
         folders = [s for s in self._sources if s.info.measured is not None]
         return (folders or self._sources)[0].class_tuples(protocol)

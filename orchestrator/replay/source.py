@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 
     from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 
+ProtocolOrMain = PlannedProtocol | None
+"""A protocol; None for the main one."""
+ScoreKey = tuple[Measure, TaskSet]
+"""What a score is of; the keys of ``TrialHistory.scores``."""
+TrialIds = Collection[str] | None
+"""Trials to read; None for all."""
+
 
 @dataclass(frozen=True)
 class SourceInfo:
@@ -91,18 +98,14 @@ class Source(ABC):
 
     @abstractmethod
     def histories(
-        self,
-        reported: PlannedProtocol | None = None,
-        by: PlannedProtocol | None = None,
-        /,
-        only: Collection[str] | None = None,
+        self, reported: ProtocolOrMain = None, by: ProtocolOrMain = None, /, only: TrialIds = None
     ) -> list[TrialHistory]:
         """Return a history for each planned trial, in plan order, recorded or not.
 
         Args:
-            reported: the protocol whose report tasks are shown; the main one by default.
-            by: the one whose selection tasks are shown, likewise.
-            only: ids of the trials to read; all by default.
+            reported: the protocol whose report tasks are shown.
+            by: the one whose selection tasks are shown.
+            only: ids of the trials to read.
 
         Raises:
             RunFolderError: records contradict each other.
@@ -117,9 +120,7 @@ class Source(ABC):
         self.checked = True
 
     @abstractmethod
-    def class_tuples(
-        self, protocol: PlannedProtocol | None, /
-    ) -> "dict[tuple[Measure, TaskSet], np.ndarray]":
+    def class_tuples(self, protocol: ProtocolOrMain, /) -> "dict[ScoreKey, np.ndarray]":
         """Return classes of the common tasks by measure and task set, int64 ``[tasks, ways]``.
 
         Raises:
@@ -132,11 +133,11 @@ class Source(ABC):
 
     def answers(
         self, protocol: PlannedProtocol | None
-    ) -> "Callable[[str, int], Mapping[tuple[Measure, TaskSet], TaskScores]]":
+    ) -> "Callable[[str, int], Mapping[ScoreKey, TaskScores]]":
         """Return what reads a snapshot's answers; it raises RunFolderError where there are none."""
         trials = self.trials()
 
-        def read(trial: str, epoch: int) -> "Mapping[tuple[Measure, TaskSet], TaskScores]":
+        def read(trial: str, epoch: int) -> Mapping[ScoreKey, TaskScores]:
             scores = None
             if protocol is not None and trial in trials:
                 scores = trials[trial].read_answers(epoch, protocol.id)

@@ -8,18 +8,24 @@
 """
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import BadData, RunFolderError
-from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, TaskSet, TrialHistory
+from fsl_sweep.orchestrator.records.measures import MEASURES, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
-from fsl_sweep.orchestrator.replay.lacking import ScoreKey, caution, lacking, lacks_of, usable
-from fsl_sweep.orchestrator.replay.source import Source, SourceInfo
+from fsl_sweep.orchestrator.replay.lacking import caution, lacking, lacks_of, usable
+from fsl_sweep.orchestrator.replay.source import (
+    ProtocolOrMain,
+    ScoreKey,
+    Source,
+    SourceInfo,
+    TrialIds,
+)
 from fsl_sweep.orchestrator.replay.table_checks import FORMER, by_benchmark, checked_table
 from fsl_sweep.orchestrator.replay.table_trials import trials_of
 
@@ -60,18 +66,12 @@ class TableSource(Source):
         return ()
 
     def histories(
-        self,
-        _reported: PlannedProtocol | None = None,
-        _by: PlannedProtocol | None = None,
-        /,
-        only: Collection[str] | None = None,
+        self, _reported: ProtocolOrMain = None, _by: ProtocolOrMain = None, /, only: TrialIds = None
     ) -> list[TrialHistory]:
         """Return the trials of the table, an empty one for each missing from a method's grid."""
         return [trial for trial in self._trials if only is None or trial.trial in only]
 
-    def class_tuples(
-        self, _: PlannedProtocol | None, /
-    ) -> dict[tuple[Measure, TaskSet], np.ndarray]:
+    def class_tuples(self, _: ProtocolOrMain, /) -> dict[ScoreKey, np.ndarray]:
         """Raise RunFolderError: there are none in a table."""
         raise RunFolderError(
             f"{self.places[0]} is a table, which holds no class tuples, so classes cannot be "

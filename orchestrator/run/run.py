@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.report import Report, RunInfo
     from fsl_sweep.orchestrator.report.plots import Plots
     from fsl_sweep.orchestrator.selection.evidence import Evidence
-    from fsl_sweep.orchestrator.studies import Finding
+    from fsl_sweep.orchestrator.studies.finding import Finding
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -338,7 +338,7 @@ class Run:
             ConfigError: an option cannot be used.
             UserError: the records do not hold what the study needs; the message says what.
         """
-        from fsl_sweep.orchestrator.studies import conclude, prepared
+        from fsl_sweep.orchestrator.studies.finding import conclude, prepared
 
         study, checked, parts = prepared(name, options)
         if study.needs - {"tasks"}:

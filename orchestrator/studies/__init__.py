@@ -1,18 +1,4 @@
-"""Studies of a run beyond its report: one study a file."""
+"""Studies of a run beyond its report: one study a file.
 
-from fsl_sweep.orchestrator.studies.base import Study, StudyOptions, argument, option
-from fsl_sweep.orchestrator.studies.catalogue import SHORT, STUDIES
-from fsl_sweep.orchestrator.studies.finding import Finding, conclude, prepared, written_with
-
-__all__ = [
-    "SHORT",
-    "STUDIES",
-    "Finding",
-    "Study",
-    "StudyOptions",
-    "argument",
-    "conclude",
-    "option",
-    "prepared",
-    "written_with",
-]
+Nothing is imported here: the command line lists the studies without loading one.
+"""

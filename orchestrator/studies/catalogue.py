@@ -1,14 +1,18 @@
 """The table of studies. A study of your own is a class and a line here, or an entry point."""
 
+from typing import TYPE_CHECKING
+
 from fsl_sweep.orchestrator.catalogue import Catalogue, Ours
-from fsl_sweep.orchestrator.studies.base import Study
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.studies.base import Study
 
 _TWO_SIDES = "Two Sides of Meta-Learning Evaluation"
 _LESSONS = "Lessons from Chasing Few-Shot Learning Benchmarks"
 _OOPS = "Oops, I Sampled it Again"
 _HERE = "fsl_sweep.orchestrator.studies"
 
-STUDIES: Catalogue[Study] = Catalogue(
+STUDIES: "Catalogue[Study]" = Catalogue(
     "study",
     "fsl_sweep.studies",
     (

@@ -12,8 +12,8 @@ import pytest
 
 from fsl_sweep.orchestrator.errors import UnknownName
 from fsl_sweep.orchestrator.run import Run, load_run
-from fsl_sweep.orchestrator.studies import Study, prepared
-from fsl_sweep.orchestrator.studies.finding import FORMATS
+from fsl_sweep.orchestrator.studies.base import Study
+from fsl_sweep.orchestrator.studies.finding import FORMATS, prepared
 
 PARTS = frozenset(
     {

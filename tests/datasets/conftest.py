@@ -3,7 +3,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from places import REAL_DATA
 from pools import write_files, write_zip
 from pydantic import ValidationError
 
@@ -77,11 +76,3 @@ def refusals(write_tree, opened, refused):
         return told
 
     return refusals
-
-
-@pytest.fixture
-def real_omniglot() -> Path:
-    root = REAL_DATA / "omniglot"
-    if not (root / "images_background.zip").exists():
-        pytest.skip(f"the real Omniglot is not at {root}: its counts are NOT checked")
-    return root

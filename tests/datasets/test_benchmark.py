@@ -36,15 +36,12 @@ def test_pixel_statistics_are_per_channel_and_never_zero():
     assert 0.4 < benchmark.pixel_std[2] <= 0.5
 
 
-def test_counts_and_shape(pool):
-    assert made(pool).image_shape == (1, 4, 4)
-    counts = {"train": (2, 9 + 10), "base": (2, 3 + 3), "val": (2, 14 + 15), "novel": (2, 16 + 17)}
-    assert counts_of(made(pool)) == counts
-    assert made(pool).n_base_classes == 2
-
-
-def test_fingerprint_follows_the_split_and_not_the_name(pool):
+def test_counts_shape_and_the_fingerprint_follow_the_split_and_not_the_name(pool):
     first = made(pool)
+    assert first.image_shape == (1, 4, 4)
+    counts = {"train": (2, 9 + 10), "base": (2, 3 + 3), "val": (2, 14 + 15), "novel": (2, 16 + 17)}
+    assert counts_of(first) == counts
+    assert first.n_base_classes == 2
     assert made(pool, name="other").fingerprint == first.fingerprint
     swapped = {**PARTS, "val": PARTS["novel"], "novel": PARTS["val"]}
     others = [made(pool, seed=1), made(pool, 0.5), made(pool, parts=swapped)]

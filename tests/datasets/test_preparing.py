@@ -90,10 +90,8 @@ def test_what_is_not_there_is_named_with_what_to_do(source, home, opened, refuse
     ]
     prepare(NAME, root, OPTIONS, home)
     (store,) = prepared_stores(NAME, home)
-    told += [
-        refused(opened, NAME, None, **{**OPTIONS, "image_size": 9}),
-        refused(opened, NAME, gone, **OPTIONS),
-    ]
+    told.append(refused(opened, NAME, None, **{**OPTIONS, "image_size": 9}))
+    told.append(refused(opened, NAME, gone, **OPTIONS))
     assert [text.replace(store.name, "STORE") for text in told] == snapshot
     assert not prepare("glyphs", None, GLYPHS, home)[1]
 

@@ -1,6 +1,5 @@
 import json
-import subprocess
-import sys
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ from pools import blank_pool
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.store.reading import SHEET, datasets_folder, open_store, sheet_digest
 from fsl_sweep.datasets.store.writing import writing_store
-from fsl_sweep.orchestrator.errors import BadData, RunFolderError
+from fsl_sweep.orchestrator.errors import BadData, MachineFailure, RunFolderError
 
 HEAD = {"benchmark": "made", "version": 1, "options": {}, "source": {"path": "", "signature": ""}}
 
@@ -18,8 +17,8 @@ HEAD = {"benchmark": "made", "version": 1, "options": {}, "source": {"path": "",
 def write_pool(path, pool: ImagePool) -> Path:
     with writing_store(path, HEAD) as writer:
         out = writer.pool(pool.image_shape)
-        for start in range(0, len(pool), 10):
-            part = slice(start, start + 10)
+        for start in range(0, len(pool), 1 + len(pool) // 9):
+            part = slice(start, start + 1 + len(pool) // 9)
             writers = None if pool.writers is None else pool.writers[part]
             out.append(pool.images[part], pool.labels[part], writers)
         out.describe(pool.class_names, pool.superclasses, pool.attributes, pool.attribute_names)
@@ -116,24 +115,13 @@ def test_images_of_another_shape_and_a_pool_without_names_are_refused(
 
 
 def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path):
-    code = f"""
-import resource
-resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-import numpy as np
-from pathlib import Path
-from fsl_sweep.datasets.store.writing import writing_store
-from fsl_sweep.orchestrator.errors import MachineFailure
-try:
-    with writing_store(Path({str(tmp_path)!r}) / "made-1", {HEAD!r}) as writer:
-        pool = writer.pool((1, 10, 10))
-        for _ in range(100):
-            pool.append(np.zeros((100, 1, 10, 10), np.uint8), 0)
-except MachineFailure as failure:
-    print(failure)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "main.images.npy: File too large" in done.stdout
-    assert "FSL_SWEEP_HOME" in done.stdout
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        with pytest.raises(MachineFailure, match=r"main\.images\.npy: File too la.*FSL_SWEEP_HOME"):
+            write_pool(tmp_path / "made-1", blank_pool(np.zeros(30_000, int)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from fsl_sweep.learners.backbones import resnet12, wrn
 from fsl_sweep.learners.batches import EpisodeBatch, LabelledBatch
 from fsl_sweep.learners.building import build_backbone, build_learner
 from fsl_sweep.learners.heads.transport import transport
@@ -25,7 +26,6 @@ def images(count, channels=1, height=16, width=None):
 
 
 def build(name, backbone=CONV, shape=SHAPE, classes=5, seed=0, **options):
-    """A learner in training mode, in single precision."""
     return build_learner({"name": name, **options}, backbone, shape, classes, seed)
 
 
@@ -34,6 +34,12 @@ def network(name, shape=SHAPE, seed=0, **options):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return build_backbone({"name": name, **options}, shape)[0]
+
+
+def narrow(monkeypatch):
+    """Give the wide networks few filters, with which they are quick to draw and to train."""
+    monkeypatch.setattr(resnet12, "WIDTHS", (4, 6, 6, 8))
+    monkeypatch.setattr(wrn, "WIDTHS", (6, 8, 8))
 
 
 def on_features(name, width=6, seed=0, **options):
@@ -48,7 +54,6 @@ def features(way, shot, width=6, queries=5, tasks=2, seed=0):
 
 
 def embedded(learner, *parts):
-    """Features in any shape, as a learner on features embeds them."""
     return [learner.embed(p.reshape(-1, p.shape[-1], 1, 1)).view(p.shape) for p in parts]
 
 
@@ -80,6 +85,5 @@ def transported(cost, lam=10.0, *start):
 
 
 def unit(values):
-    """Vectors of unit norm, as an array."""
     values = np.asarray(values)
     return values / np.linalg.norm(values, axis=-1, keepdims=True)

@@ -6,18 +6,14 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import log_softmax
-from small import build, episodes, labelled, normal, on_features, unit
+from small import SHAPE, build, episodes, labelled, normal, on_features, unit
 
 from fsl_sweep.learners.batches import EpisodeBatch, EpisodeGroup, RaggedEpisodes
 
 
-def images(*shape, seed):
-    return (1 + seed) * normal(*shape, 1, 16, 16, seed=seed) + seed
-
-
 def of_one_shape():
     """Two tasks of 3 classes; their images in one row, and the places of each task in it."""
-    batch = EpisodeBatch(images(2, 3, 2, seed=0), images(2, 3, 4, seed=1))
+    batch = EpisodeBatch(normal(2, 3, 2, *SHAPE), 2 * normal(2, 3, 4, *SHAPE) + 1)
     target = torch.arange(3).repeat_interleave(4).expand(2, -1)
     group = EpisodeGroup(torch.arange(12).view(2, 3, 2), torch.arange(24).view(2, 12), target)
     return batch, batch.support.flatten(0, 2), batch.query.flatten(0, 2), [group]
@@ -30,7 +26,7 @@ def of_two_shapes():
         EpisodeGroup(rows[:4].view(2, 2, 1), rows[:6].view(2, 3), torch.tensor([[0, 0, 1]] * 2)),
         EpisodeGroup(rows[4:7].view(1, 3, 1), rows[None, 6:], torch.tensor([[0, 1, 1, 2, 2]])),
     )
-    batch = RaggedEpisodes(images(7, seed=0), images(11, seed=1), groups)
+    batch = RaggedEpisodes(normal(7, *SHAPE), 2 * normal(11, *SHAPE) + 1, groups)
     return batch, batch.support, batch.query, groups
 
 
@@ -85,7 +81,6 @@ def test_learners_that_adapt_pass_support_and_queries_apart_anyway(name):
 
 @pytest.mark.parametrize("name", ["classifier", "supervised"])
 def test_the_loss_among_base_classes_is_cross_entropy_of_a_linear_classifier(name):
-    """Of the features as they are; or of unit-norm features, times ten."""
     learner, batch = on_features(name, 16), labelled(9, shape=(16, 1, 1), dtype=torch.float64)
     vectors = batch.images.flatten(1).numpy()
     weight, bias = (p.detach().numpy() for p in learner.classifier.parameters())

@@ -66,14 +66,9 @@ class Unassembled(AbstractBenchmark):
         return "0" * 16
 
 
+LEARNERS = (Unbuilt, Raising, Wide, Unchecked, Undecided)
 PARTS = {
-    "learners": {
-        "unbuilt": Unbuilt,
-        "raising": Raising,
-        "wide": Wide,
-        "unchecked": Unchecked,
-        "undecided": Undecided,
-    },
+    "learners": {part.__name__.lower(): part for part in LEARNERS},
     "backbones": {"unbuilt-net": UnbuiltNet},
     "benchmarks": {"unassembled": Unassembled},
 }

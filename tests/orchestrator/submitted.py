@@ -1,9 +1,11 @@
 """A small submission with MetaDL's interface, and how tests make it known."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import torch
+from evaluated import CPU
 from installed import distribution
 from made import trainable
 from torch import nn
@@ -11,6 +13,7 @@ from torch.nn.functional import cross_entropy
 
 from fsl_sweep.learners.metadl.submissions import Submission
 from fsl_sweep.orchestrator.catalogue import Info
+from fsl_sweep.orchestrator.trial.submission import SubmissionTraining
 
 
 def network():
@@ -144,6 +147,35 @@ def spec(submission="protos", mode="episode", options=(), **changes):
         "validation": {"way": 3, "shot": 1, "query": 2},
     }
     return trainable(**{**usual, **changes}, learner=learner)
+
+
+def given(data, spec, epoch=1):
+    """What an epoch gives to a submission."""
+    kept = SimpleNamespace()
+    kept.meta_train = lambda dataset, seed: vars(kept).update(
+        data=dataset, seed=seed, items=[*dataset.meta_train_pipeline]
+    )
+    SubmissionTraining(spec, data, kept, CPU).epoch(epoch, lambda step: None)
+    return kept
+
+
+def unit(images):
+    """Images ``[..., C, H, W]`` in [0, 1] as a submission has them."""
+    assert images.dtype == np.float32
+    return np.moveaxis((images + 1) / 2, -1, -3)
+
+
+def shown(items):
+    """The support and the queries ``[way, each, C, H, W]`` of episodes, and their classes."""
+    for episode, source in items:
+        each = []
+        for images, labels, classes in (episode[:3], episode[3:]):
+            way = labels.max() + 1
+            assert (labels.reshape(way, -1) == np.arange(way)[:, None]).all()
+            each += [unit(images).reshape(way, -1, 1, *images.shape[1:3]), classes.reshape(way, -1)]
+        support, of_support, query, of_query = each
+        assert (source, (of_support[:, :1] == of_query).all()) == (0, True)
+        yield support, query, of_support[:, 0]
 
 
 def install(folder, monkeypatch):

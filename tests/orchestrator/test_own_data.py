@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from evaluated import CONV, CPU, built, drawn, measured
 from PIL import Image
 from places import REAL_DATA
 from sklearn.neighbors import KNeighborsClassifier
-from trained import CONV, CPU, EPISODES, built, drawn, measured
+from trained import EPISODES
 
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.learners.backbones.timm import load_timm
@@ -28,11 +29,7 @@ FEATURES = {
     "episode": {"way": 3, "shot": 2, "query": 2},
     "evaluation": {"selection_tasks": 30, "report_tasks": 30},
     "defaults": {"backbone": {"name": "identity"}},
-    "methods": {
-        "NCC": {"learner": {"name": "ncc"}},
-        "LR": {"learner": {"name": "logistic"}},
-        "FT": {"learner": {"name": "finetune", "steps": 5}},
-    },
+    "methods": {name: {"learner": {"name": name}} for name in ("ncc", "logistic", "finetune")},
 }
 IMAGES = {
     "name": "own",
@@ -46,7 +43,7 @@ IMAGES = {
         "batches": 30,
         "train": {**EPISODES, "tasks_per_batch": 1},
     },
-    "methods": {"PN": {"learner": {"name": "protonet"}}, "RR": {"learner": {"name": "ridge"}}},
+    "methods": {name: {"learner": {"name": name}} for name in ("protonet", "ridge")},
 }
 BACKBONE = {
     "name": "timm:tf_efficientnet_lite0",
@@ -59,7 +56,7 @@ PRETRAINED = {
     "benchmark": {"name": "cifar-fs", "root": "some.zip", "image_size": 128, "held_out": 0.5},
     "episode": {"way": 5, "shot": 1, "query": 1},
     "evaluation": {"selection_tasks": 2, "report_tasks": 2000},
-    "methods": {"NCC": {"learner": {"name": "ncc"}, "backbone": BACKBONE}},
+    "methods": {"ncc": {"learner": {"name": "ncc"}, "backbone": BACKBONE}},
 }
 
 
@@ -121,19 +118,13 @@ def test_a_comparison_of_frozen_features_runs(features, reported, capsys):
     assert "features: 16, fingerprint" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        {"backbone": {"name": "conv4"}},
-        {"backbone": {"name": "torchvision:resnet18"}},
-        {"augment": "crop-jitter-flip"},
-    ],
-)
-def test_what_needs_images_is_refused_by_the_plan(part, snapshot):
-    method = {"learner": {"name": "ridge"}, "optimizer": {"lr": 0.1}, **part}
-    with pytest.raises(ConfigError) as caught:
-        plan_sweep(load_sweep({**FEATURES, "methods": {"RR": method}}))
-    assert str(caught.value) == snapshot
+def test_what_needs_images_is_refused_by_the_plan(snapshot):
+    parts = [{"backbone": {"name": name}} for name in ("conv4", "torchvision:resnet18")]
+    for part in (*parts, {"augment": "crop-jitter-flip"}):
+        method = {"learner": {"name": "ridge"}, "optimizer": {"lr": 0.1}, **part}
+        with pytest.raises(ConfigError) as caught:
+            plan_sweep(load_sweep({**FEATURES, "methods": {"RR": method}}))
+        assert str(caught.value) == snapshot
 
 
 @pytest.mark.slow

@@ -54,16 +54,13 @@ def test_a_part_that_cannot_be_built_stops_the_plan_with_one_message(
     assert message.count("\n") == 1
 
 
-def test_an_error_of_a_part_of_ours_keeps_its_traceback():
-    with pytest.raises(KeyError), LEARNERS.named_faults("protonet"):
-        raise KeyError("a defect")
-
-
-def test_data_commands_name_a_benchmark_that_fails(planned):
+def test_data_commands_name_a_benchmark_that_fails_and_ours_keep_their_traceback(planned):
     for command in ("check", "prepare"):
         code, text = planned("data", command, "unassembled")
         assert code == 2
         assert "The benchmark plug-in 'unassembled' (faulty) raised" in text
+    with pytest.raises(KeyError), LEARNERS.named_faults("protonet"):
+        raise KeyError("a defect")
 
 
 def test_a_learner_that_answers_for_more_classes_than_a_task_has_fails(planned):

@@ -7,8 +7,9 @@ import pytest
 import submitted
 import torch
 import yaml
+from evaluated import CONV, CPU
 from made import flip
-from trained import BATCHES, CONV, CPU
+from trained import BATCHES
 
 import fsl_sweep
 from fsl_sweep.datasets.benchmark import common_tasks

@@ -1,69 +1,20 @@
-"""Trials run and snapshots measured in this process, and what was recorded of them."""
+"""Trials run in this process, what was recorded of them, and the steps that they train on."""
 
 import io
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import torch
-from made import TASKS, main_of, planned
+from evaluated import CPU, built, counts
+from made import main_of, planned, trainable
 
-from fsl_sweep.learners.building import build_learner
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
-from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
-from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
-from fsl_sweep.orchestrator.records.protocol import MAIN, Tasks
+from fsl_sweep.orchestrator.trial.training import Training
 from fsl_sweep.orchestrator.trial.trial import Trial
 
-CPU = torch.device("cpu")
-CONV = {"name": "conv4", "width": 8}
+AUGMENTED = "crop-jitter-flip"
 EPISODES = {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2}
 BATCHES = {"batch_size": 8}
-NOVEL = "novel", "report"
-
-
-def built(data, name, classes=12, backbone=CONV, **options):
-    """A learner in evaluation mode, on a small network, for the images of a benchmark."""
-    learner = {"name": name, **options}
-    return build_learner(learner, backbone, data.image_shape, classes, 0).eval()
-
-
-def main(data, selection=TASKS, report=TASKS, **changes):
-    """The main protocol on a benchmark, with so many tasks."""
-    tasks = Tasks(selection_tasks=selection, report_tasks=report)
-    return main_of(data, tasks=tasks, **changes)
-
-
-def drawn(data, selection=TASKS, report=TASKS, **changes):
-    """Its common tasks."""
-    return CommonTasks.draw(data, main(data, selection, report, **changes).protocol)
-
-
-def only(tasks, key, episodes=None):
-    """One set of common tasks, or these episodes in its place."""
-    return replace(tasks, episodes={key: tasks.episodes[key] if episodes is None else episodes})
-
-
-def measured(data, tasks, learner):
-    """A learner's results on common tasks."""
-    return Evaluator(data, {MAIN: tasks}, CPU).measure(learner)[MAIN]
-
-
-def counts(scores):
-    """The correct answers to each task, by set of tasks."""
-    return {key: of.correct.tolist() for key, of in scores.items()}
-
-
-def images_by_hand(data, pool, indices):
-    """Images of a pool, normalised by the statistics of a benchmark."""
-    mean, std = (np.array(part).reshape(-1, 1, 1) for part in (data.pixel_mean, data.pixel_std))
-    return torch.tensor((pool.images[indices] / 255 - mean) / std, dtype=torch.float32)
-
-
-def surely_above(scores, bound):
-    """Whether the mean accuracy is above a bound by two standard errors."""
-    accuracy = scores.accuracy
-    return accuracy.mean() - 2 * accuracy.std(ddof=1) / np.sqrt(len(accuracy)) > bound
 
 
 def run(folder, spec, data, epochs=None, protocol=None, **options):
@@ -93,6 +44,31 @@ def numbers(storage, data, protocol=None, epochs=(1, 2, 3)):
     records = [storage.read_epoch(epoch, main_id) for epoch in epochs]
     losses = [str(record.train_loss) for record in records]  # a submission's are not numbers
     return [counts(record.scores) for record in records], losses
+
+
+def training(data, **changes):
+    """The training of a learner."""
+    spec = trainable(**changes)
+    learner = built(data, spec.learner.name, **spec.learner.options)
+    return Training(spec, data, learner.train(), CPU)
+
+
+def batches(run, epoch):
+    """What each step of an epoch trains a learner on."""
+    return list(run._batches(epoch, torch.Generator().manual_seed(0)))
+
+
+def pool_index(data, unit):
+    """Pool indices of training images ``[..., C, H, W]`` in [0, 1]; -1 of what is none of them."""
+    pool = data.train.pool
+    known = {image.tobytes(): i for i, image in enumerate(pool.images)}
+    raw = np.asarray(unit * 255).round().astype(np.uint8).reshape(-1, *pool.images.shape[1:])
+    return np.array([known.get(image.tobytes(), -1) for image in raw]).reshape(unit.shape[:-3])
+
+
+def indices(data, images):
+    """Pool indices of normalised images."""
+    return pool_index(data, images * data.pixel_std[0] + data.pixel_mean[0])
 
 
 def put_state(storage, state):

@@ -1,10 +1,5 @@
-"""Presets run on small data in the official layouts, one method of each kind of learner.
+"""Presets run on small data in the official layouts; every learner in `test_every_learner`."""
 
-Every learner trains in ``test_every_learner``. Here each benchmark's files meet its preset.
-"""
-
-import csv
-import io
 import json
 import pickle
 from functools import cache
@@ -12,39 +7,47 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+import yaml
+from places import ROOT
+from pools import encoded
 
 from fsl_sweep.datasets.benchmarks.cifar100 import SUPERCLASS_OF
 from fsl_sweep.datasets.benchmarks.imagenet.folders import mini_classes
 from fsl_sweep.datasets.benchmarks.zappos import published_sets
 from fsl_sweep.orchestrator.cli.planned import show_plan
-from fsl_sweep.orchestrator.planning.prepare import Prepared, prepare
+from fsl_sweep.orchestrator.planning.prepare import prepare
 from fsl_sweep.orchestrator.sweep.execute import execute_one
 
 pytestmark = pytest.mark.slow
 
 
-def encoded(number: int, side: int) -> bytes:
-    rng = np.random.default_rng(number)
-    stream = io.BytesIO()
-    Image.fromarray(rng.integers(0, 256, (side, side, 3), dtype=np.uint8)).save(stream, "PNG")
-    return stream.getvalue()
+def image(number, height, width=None, kind="PNG"):
+    shape = height, width or height, 3
+    return encoded(np.random.default_rng(number).integers(0, 256, shape, dtype=np.uint8), kind)
 
 
-def write_mini(root: Path) -> None:
-    for number, listed in enumerate(mini_classes()):
-        folder = root / "train" / listed.name
-        folder.mkdir(parents=True)
-        for image in range(4):
-            (folder / f"{listed.name}_{image}.JPEG").write_bytes(encoded(4 * number + image, 20))
+def write_classes(root, names, count, side, file):
+    for label, name in enumerate(names):
+        (root / name).mkdir(parents=True)
+        for number in range(count):
+            path = root / name / file.format(name=name, number=number)
+            path.write_bytes(image(count * label + number, side))
 
 
-def write_tiered(root: Path) -> None:
+def write_mini(root):
+    write_classes(root / "train", [c.name for c in mini_classes()], 4, 20, "{name}_{number}.JPEG")
+
+
+def write_cifar(root):
+    write_classes(root, SUPERCLASS_OF, 12, 16, "{number}.png")
+
+
+def write_tiered(root):
     root.mkdir()
     counts = {"train": (351, 20), "val": (97, 6), "test": (160, 8)}
     for split, (classes, superclasses) in counts.items():
         specific = np.arange(4 * classes) % classes
-        images = [np.frombuffer(encoded(n, 16), np.uint8) for n in range(len(specific))]
+        images = [np.frombuffer(image(n, 16), np.uint8) for n in range(len(specific))]
         labels = {
             "label_specific": specific,
             "label_general": specific % superclasses,
@@ -55,94 +58,68 @@ def write_tiered(root: Path) -> None:
         (root / f"{split}_labels.pkl").write_bytes(pickle.dumps(labels, 2))
 
 
-def write_cifar(root: Path) -> None:
-    for label, name in enumerate(SUPERCLASS_OF):
-        (root / name).mkdir(parents=True)
-        for image in range(12):
-            (root / name / f"{image}.png").write_bytes(encoded(12 * label + image, 16))
-
-
-def write_leaf(root: Path) -> None:
+def write_leaf(root):
     """Twenty writers of some of four characters each, in LEAF's layout."""
-    (root / "all_data").mkdir(parents=True)
-    rng = np.random.default_rng(0)
-    users = {}
+    draws, users = np.random.default_rng(0), {}
     for number in range(20):
-        labels = np.repeat([0, 7, 12, 40], [5, 4, *rng.integers(0, 4, 2)])
-        pixels = rng.integers(0, 256, (len(labels), 784)) / 255
-        users[f"f{number:04d}"] = {"x": pixels.tolist(), "y": labels.tolist()}
+        labels = np.repeat([0, 7, 12, 40], [5, 4, *draws.integers(0, 4, 2)]).tolist()
+        pixels = draws.integers(0, 256, (len(labels), 784)) / 255
+        users[f"f{number:04d}"] = {"x": pixels.tolist(), "y": labels}
     counts = [len(user["y"]) for user in users.values()]
-    whole = {"users": list(users), "num_samples": counts, "user_data": users}
+    whole = {"users": [*users], "num_samples": counts, "user_data": users}
+    (root / "all_data").mkdir(parents=True)
     (root / "all_data" / "all_data_0.json").write_text(json.dumps(whole))
 
 
-def write_shoes(root: Path) -> None:
-    rng = np.random.default_rng(0)
-    first, second = published_sets()
-    names = [*first, *second]
-    header = [name.replace("Short.heel", "Under.1in") for name in names]
-    header = [name.replace("High.heel", "5in...over") for name in header]
-    empty = [f"HeelHeight.{height}" for height in ("Flat", "1in...1.3.4in", "4in...4.3.4in")]
-    (root / "ut-zap50k-data").mkdir(parents=True)
-    (root / "ut-zap50k-images").mkdir()
-    stream = io.StringIO()
-    rows = csv.writer(stream)
-    rows.writerow(["CID", *header, *empty])
-    for shoe in range(150):
-        rows.writerow([f"{shoe}-1", *(rng.random(66) < 0.4).astype(int), 0, 0, 0])
-        image = Image.fromarray(rng.integers(0, 256, (9, 12, 3), dtype=np.uint8))
-        image.save(root / "ut-zap50k-images" / f"{shoe}.1.jpg")
-    (root / "ut-zap50k-data" / "meta-data-bin.csv").write_text(stream.getvalue())
+def write_shoes(root):
+    names = ",".join(name for names in published_sets() for name in names)
+    names = names.replace("Short.heel", "Under.1in").replace("High.heel", "5in...over")
+    rows = [f"CID,{names},HeelHeight.Flat,HeelHeight.1in...1.3.4in,HeelHeight.4in...4.3.4in"]
+    (root / "ut-zap50k-images").mkdir(parents=True)
+    for shoe, answers in enumerate(np.random.default_rng(0).random((150, 66)) < 0.4):
+        rows.append(f"{shoe}-1,{','.join(map(str, answers.astype(int)))},0,0,0")
+        (root / "ut-zap50k-images" / f"{shoe}.1.jpg").write_bytes(image(shoe, 9, 12, "JPEG"))
+    (root / "ut-zap50k-data").mkdir()
+    (root / "ut-zap50k-data" / "meta-data-bin.csv").write_text("\n".join(rows))
 
 
-SMALL = [
-    "evaluation={selection_tasks: 2, report_tasks: 2}",
-    "defaults.backbone={name: conv4, width: 4}",
-    "defaults.schedule={}",
-    "defaults.epochs=1",
-    "defaults.batches=2",
-    "seeds=[0]",
-]
-CLASSES = [*SMALL, "benchmark.image_size=16", "episode={way: 5, shot: 1, query: 1}"]
-EPISODES = "way: 5, shot: 1, query: 1, tasks_per_batch: 2"
-EPISODIC = ("PN", "RR", "SVM", "FOMAML")
-PAPER = [
-    *CLASSES,
-    *(f"methods.{method}.train={{{EPISODES}}}" for method in EPISODIC),
-    *(f"methods.FIX-{m}.train={{{EPISODES}, fixed_support: true}}" for m in EPISODIC),
-    *(f"methods.{method}.schedule={{}}" for method in ("PN", "FIX-PN", "FOMAML", "SB", "MB")),
-    *(f"methods.{method}.epochs=1" for method in ("PN", "FIX-PN", "FOMAML", "SB")),
-    "methods.FOMAML.learner.inner_steps_test=2",
-    "methods.MB.epochs=2",
-    "measure={}",
-    f"methods.MB.train.meta={{epochs: 1, {EPISODES}}}",
-]
-IMAGENET = [*PAPER, "benchmark.held_out=0.5"]
-CHALLENGE = [
-    *CLASSES,
-    *(f"methods.{method}.train={{{EPISODES}}}" for method in ("fo-MAML", "PN", "conv-qda")),
-    "methods.fo-MAML.epochs=1",
-]
-SHOES = [
-    *CLASSES,
-    "benchmark.min_images=2",
-    "benchmark.training_tasks=8",
-    "episode={way: 2, shot: 1, query: 1}",
-    "defaults.optimizer.lr=0.1",
-    "defaults.train={way: 2, shot: 1, query: 1, tasks_per_batch: 2}",
-    "methods.FOMAML.learner.inner_steps_test=2",
-]
+def smaller(preset, way=None):
+    """Changes after which its methods train an epoch, of little episodes where a way is given."""
+    file = yaml.safe_load((ROOT / "sweeps" / f"{preset}.yaml").read_text())
+    episodes = f"way: {way}, shot: 1, query: 1, tasks_per_batch: 2"
+    changes = {
+        "evaluation={selection_tasks: 2, report_tasks: 2}": True,
+        "defaults.backbone={name: conv4, width: 4}": True,
+        "defaults.batches=2": True,
+        "seeds=[0]": True,
+        "measure={}": "measure" in file,
+    }
+    places = {f"methods.{name}": settings for name, settings in file["methods"].items()}
+    for place, settings in {"defaults": file["defaults"], **places}.items():
+        train = settings.get("train", {})
+        train = train.get("grid", [train])[0]
+        fixed = str("fixed_support" in train).lower()
+        changes |= {
+            f"{place}.schedule={{}}": "schedule" in settings,
+            f"{place}.epochs={1 + ('meta' in train)}": "epochs" in settings,
+            f"{place}.train={{{episodes}, fixed_support: {fixed}}}": way and "way" in train,
+            f"{place}.train.meta={{epochs: 1, {episodes}}}": "meta" in train,
+            f"{place}.learner.inner_steps_test=2": "inner_steps_test" in str(settings),
+        }
+    return [change for change, needed in changes.items() if needed]
+
+
 GLYPHS = (
     "benchmark={name: glyphs, tasks: writers, writers: 12, base_alphabets: 1, val_alphabets: 1, "
     "novel_alphabets: 1, classes_per_alphabet: 2, examples: 60, image_size: 16}"
 )
 PRESETS = {
-    "cifar": (write_cifar, PAPER, ["PN", "FIX-PN", "FOMAML", "SB", "MB"]),
-    "fc100": (write_cifar, PAPER, ["PN"]),
-    "metadl": (write_cifar, CHALLENGE, ["fo-MAML", "transfer"]),
-    "mini": (write_mini, IMAGENET, ["PN"]),
-    "tiered": (write_tiered, IMAGENET, ["PN"]),
-    "zappos": (write_shoes, SHOES, ["PN", "FOMAML"]),
+    "cifar": (write_cifar, [], ["PN", "FIX-PN", "FOMAML", "SB", "MB"]),
+    "fc100": (write_cifar, [], ["PN"]),
+    "metadl": (write_cifar, [], ["fo-MAML", "transfer"]),
+    "mini": (write_mini, ["held_out=0.5"], ["PN"]),
+    "tiered": (write_tiered, ["held_out=0.5"], ["PN"]),
+    "zappos": (write_shoes, ["min_images=2", "training_tasks=8"], ["PN", "FOMAML"]),
 }
 
 
@@ -150,13 +127,12 @@ PRESETS = {
 def source(tmp_path_factory):
     """The folder of a layout, which several presets read."""
 
-    @cache
     def written(write):
         root = tmp_path_factory.mktemp("layout") / "source"
         write(root)
         return root
 
-    return written
+    return cache(written)
 
 
 @pytest.fixture(autouse=True)
@@ -165,7 +141,7 @@ def empty_home(tmp_path, monkeypatch):
     monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
 
 
-def executed(run: str, preset: str, changes: list[str], methods: list[str]) -> Prepared:
+def executed(run, preset, changes, methods):
     """The preset, planned in full, with the first trial of each method done."""
     prepared = prepare(preset, Path(run), changes, [])
     assert show_plan(prepared) == 0
@@ -178,23 +154,22 @@ def executed(run: str, preset: str, changes: list[str], methods: list[str]) -> P
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_each_kind_of_learner_runs_on_data_in_the_official_layout(preset, source, capsys):
-    write, changes, methods = PRESETS[preset]
-    root = f"benchmark.root={source(write)}"
-    executed("run", preset, [*changes, root], methods)
+    write, data, methods = PRESETS[preset]
+    way = 2 if preset == "zappos" else 5
+    changes = [*smaller(preset, way), f"episode={{way: {way}, shot: 1, query: 1}}"]
+    data = [*data, "image_size=16", f"root={source(write)}"]
+    changes += [f"benchmark.{change}" for change in data]
+    executed("run", preset, changes, methods)
     if preset == "zappos":
-        executed("other", preset, [*changes, root, "benchmark.name=zappos-ood"], ["PN"])
+        executed("other", preset, [*changes, "benchmark.name=zappos-ood"], ["PN"])
 
 
-@pytest.mark.parametrize(
-    ("preset", "embedded", "methods"), [("femnist", False, ["PN"]), ("writers", True, ["PN", "SB"])]
-)
-def test_methods_run_on_writers(preset, embedded, methods, tmp_path, capsys):
-    write_leaf(tmp_path / "leaf")
-    data = GLYPHS if embedded else f"benchmark.root={tmp_path / 'leaf'}"
-    prepared = executed("run", preset, [*SMALL, data], methods)
+@pytest.mark.parametrize(("preset", "methods"), [("femnist", ["PN"]), ("writers", ["PN", "SB"])])
+def test_methods_run_on_writers(preset, methods, source, tmp_path, capsys):
+    data = GLYPHS if preset == "writers" else f"benchmark.root={source(write_leaf)}"
+    prepared = executed("run", preset, [*smaller(preset), data], methods)
     assert "gradient steps\n" in capsys.readouterr().out  # how many images, nobody knows
     plan = prepared.ledger.read_plan()
-    assert plan is not None
     for history in prepared.ledger.histories(plan):
         if history.method in methods:
             table = history.scores["novel", "report"]

@@ -107,8 +107,8 @@ def _print(content: blocks.Document, console: SafeConsole, more: str) -> None:
         parts.append(Text(more, "dim"))  # unindented, which sets it apart
     for part in parts:
         width = console.width if isinstance(part, Table) else prose
-        whole = getattr(part, "overflow", None) == "ignore"
-        console.print(part, width=None if whole else width, soft_wrap=whole)
+        uncut = getattr(part, "overflow", None) == "ignore"
+        console.print(part, width=None if uncut else width, soft_wrap=uncut)
 
 
 def _answer(block: blocks.Block, full: bool, console: SafeConsole) -> Iterable[RenderableType]:
@@ -170,7 +170,7 @@ def _block(
         case blocks.Heading(text):
             yield Text(f"\n{text}", "bold")
         case blocks.Lines(lines):
-            for line in lines:  # whole, so that a command can be copied
+            for line in lines:  # complete, so that a command can be copied
                 yield Text(f"  {line}", no_wrap=True, overflow="ignore")
 
 

@@ -44,8 +44,7 @@ def save(tmp_path):
     return save
 
 
-@pytest.mark.parametrize("compressed", [False, True])
-@pytest.mark.parametrize("dtype", ["<f2", "<f4", ">f8"])
+@pytest.mark.parametrize(("dtype", "compressed"), [("<f2", False), ("<f4", True), (">f8", False)])
 def test_rows_come_back_as_they_are(save, opened, compressed, dtype, monkeypatch):
     monkeypatch.setattr(module, "_BATCH", 7)  # many blocks are one array
     benchmark = opened("features", save(compressed, features=VALUES.astype(dtype)))
@@ -70,20 +69,18 @@ def test_labels_may_be_words_or_any_integers_or_numbers_of_names(save, opened):
 
 def test_the_split_of_the_file_then_lists_then_drawn(save, opened, tmp_path):
     animals = np.array(["cat", "dog"] * 5)
-    path = save(split=np.array(SPLIT)[LABELS], superclasses=animals[LABELS])
+    path, lists = save(split=np.array(SPLIT)[LABELS], superclasses=animals[LABELS]), tmp_path / "s"
+    lists.write_text(json.dumps({"base": ["0", "7"], "val": ["1", "2"], "novel": ["5", "6"]}))
 
-    def classes(path, **options):
-        return [
-            opened("features", path, **options).distribution(s).classes.tolist() for s in MEASURED
-        ]
+    def classes(**options):
+        benchmark = opened("features", path, **options)
+        return [benchmark.distribution(split).classes.tolist() for split in MEASURED]
 
     assert opened("features", path).train.pool.superclasses == tuple(animals)
-    assert classes(path) == classes(path, seed=3) == [[0, 1, 2, 3, 4, 5], [6, 7], [8, 9]]
-    lists = tmp_path / "split.json"
-    lists.write_text(json.dumps({"base": ["0", "7"], "val": ["1", "2"], "novel": ["5", "6"]}))
-    assert classes(path, split_file=lists) == [[0, 7], [1, 2], [5, 6]]
+    assert classes() == classes(seed=3) == [[0, 1, 2, 3, 4, 5], [6, 7], [8, 9]]
+    assert classes(split_file=lists) == [[0, 7], [1, 2], [5, 6]]
     path = save(superclasses=np.array(list("aabbccddee"))[LABELS])
-    for drawn in classes(path, by="superclass"):
+    for drawn in classes(by="superclass"):
         assert (np.reshape(drawn, (-1, 2)) % 2 == [0, 1]).all()
 
 
@@ -104,9 +101,8 @@ def test_the_signature_is_of_the_arrays_and_not_of_the_place(save, opened, tmp_p
 
 
 def changed(row, value):
-    features = VALUES.copy()
-    features[row, 2] = value
-    return features
+    """The features with another value in a row."""
+    return np.where((np.arange(60) == row)[:, None], value, VALUES)
 
 
 BAD_ARRAYS = {

@@ -41,19 +41,15 @@ def test_a_tree_becomes_a_benchmark_in_every_form(write_tree, folder, tmp_path):
     assert folder(root, colour="grey").image_shape[0] == 1
 
 
-def test_superclasses_are_drawn_whole(write_tree, folder):
-    benchmark = folder(write_tree(IMAGES), by="superclass")
-    groups = [set(benchmark.distribution(s).classes // 2) for s in MEASURED]
-    assert sorted(map(len, groups)) == [1, 1, 2]
-    assert set().union(*groups) == {0, 1, 2, 3}
-
-
-def test_lists_are_followed_and_not_prepared_again(write_tree, folder, tmp_path):
+def test_superclasses_are_drawn_whole_and_lists_followed(write_tree, folder, tmp_path):
     numbers = {"base": (7, 0), "val": (2, 3), "novel": (4, 5)}
     lists = {split: [f"class{number}" for number in those] for split, those in numbers.items()}
     root, file = write_tree(IMAGES), tmp_path / "split.json"
     file.write_text(json.dumps(lists))
-    folder(root)
+    drawn = folder(root, by="superclass")
+    groups = [set(drawn.distribution(s).classes // 2) for s in MEASURED]
+    assert sorted(map(len, groups)) == [1, 1, 2]
+    assert set().union(*groups) == {0, 1, 2, 3}
     benchmark = folder(root, split_file=file)
     for split, those in numbers.items():
         assert benchmark.distribution(split).classes.tolist() == sorted(those)
@@ -64,18 +60,12 @@ def test_lists_are_followed_and_not_prepared_again(write_tree, folder, tmp_path)
     assert len(prepared_stores("image-folder", tmp_path / "home")) == 1
 
 
-LISTS = [
-    "{",
-    '{"base": []}',
-    *(json.dumps({"base": b, "val": [], "novel": []}) for b in ([1], ["clas0"], ["class0"])),
-]
-
-
 def test_splits_that_cannot_be_made_are_refused(write_tree, folder, tmp_path, refused, snapshot):
     root, file = write_tree(IMAGES), tmp_path / "split.json"
+    lists = [{"base": base, "val": [], "novel": []} for base in ([1], ["clas0"], ["class0"])]
     flat = write_tree({path.partition("/")[2]: image for path, image in IMAGES.items()}, "flat")
     told = [refused(folder, flat, by="superclass"), refused(folder, root, split_file=file)]
-    for content in LISTS:
+    for content in ("{", '{"base": []}', *map(json.dumps, lists)):
         file.write_text(content)
         told.append(refused(folder, root, split_file=file))
     assert told == snapshot
@@ -124,24 +114,22 @@ def test_classes_on_one_or_two_levels_with_folders_around_them(write_tree, zippe
     assert [entry[:2] for entry in single] == [("cat", ""), ("dog", "")]  # says nothing
 
 
-BAD_TREES = [
-    ["cat/1.png", "cat/notes.txt"],
-    ["a.txt", "b.md", "c/1.png"],
-    ["cat/1.png", "pet/dog/1.png"],
-    ["1.png"],
-    ["a/b/c/1.png", "d/e/f/1.png"],
-    ["pet/cat/1.png", "wild/cat/1.png"],
-    ["cafe\u0301/1.png", "caf\u00e9/1.png"],
-]
-
-
 def test_trees_that_are_no_class_folders_are_refused(write_tree, folder, refused, snapshot):
-    trees = [write_tree(dict.fromkeys(paths, b""), f"tree{n}") for n, paths in enumerate(BAD_TREES)]
-    good = {"cat/1.png": b"", "ant/1.png": b""}
-    trees.append(write_tree({**good, "dog/": b""}, "zipped", zipped=True))
-    for name in ("plain", "none"):
-        trees.append(write_tree(good if name == "plain" else {}, name))
-        (trees[-1] / "dog").mkdir(parents=True)
+    cases = {
+        "notes": "cat/1.png cat/notes.txt",
+        "texts": "a.txt b.md c/1.png",
+        "levels": "cat/1.png pet/dog/1.png",
+        "flat": "1.png",
+        "deep": "a/b/c/1.png d/e/f/1.png",
+        "twice": "pet/cat/1.png wild/cat/1.png",
+        "spelled": "cafe\u0301/1.png caf\u00e9/1.png",
+        "plain": "cat/1.png ant/1.png",
+        "none": "",
+    }
+    trees = [write_tree(dict.fromkeys(paths.split(), b""), name) for name, paths in cases.items()]
+    for tree in trees[-2:]:
+        (tree / "dog").mkdir(parents=True)
+    trees.append(write_tree({"cat/1.png": b"", "dog/": b""}, "zipped", zipped=True))
     told = [refused(read, tree) for tree in trees]
     broken = {f"{name}/1.png": b"no image at all" for name in "abc"}
     told += [refused(folder, write_tree(broken, "photos", zipped)) for zipped in (False, True)]

@@ -43,7 +43,7 @@ def test_in_distribution_val_and_novel_draw_the_same_pairs_and_no_split_shares_a
     assert len(benchmark.base.pairs) <= 4
 
 
-def test_out_of_distribution_novel_pairs_are_of_other_attributes():
+def test_out_of_distribution_novel_pairs_are_of_other_attributes_with_enough_images():
     benchmark = made(novel=range(5, 9))
     assert benchmark.counts["val"].classes == benchmark.counts["novel"].classes + 1 == 5
     assert benchmark.counts["novel"].unit == "attributes"

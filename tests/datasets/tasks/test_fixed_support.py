@@ -50,11 +50,9 @@ def test_which_examples_are_fixed_is_uniform_and_follows_the_generator(tasks):
 
 
 def test_too_few_examples_or_classes_are_refused_with_the_numbers(tasks, refused, snapshot):
+    shapes = ((1, 2, 2, 5), (1, 4, 2, 1), (1, 2, 1, 1), (0, 2, 2, 1))
     assert [
         refused(fixed, tasks, shot=6),
-        *(
-            refused(drawn, fixed(tasks), count, *shape)
-            for count, *shape in ((1, 2, 2, 5), (1, 4, 2, 1), (1, 2, 1, 1), (0, 2, 2, 1))
-        ),
+        *(refused(drawn, fixed(tasks), *shape) for shape in shapes),
         refused(drawn, fixed(tasks, queries_from="all"), 1, 2, 2, 7),
     ] == snapshot

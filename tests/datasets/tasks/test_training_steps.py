@@ -55,15 +55,12 @@ def test_so_many_steps_are_one_pass_and_the_next_is_another(make, shape, count, 
     assert first != second or count < 3
 
 
-def test_class_tuples_are_drawn_without_end(pool):
+def test_class_tuples_are_drawn_without_end_and_a_number_of_queries_draws_supports_anew(pool):
+    """Only where all other examples are queries is there one (S, Q) a writer."""
     tasks = ClassTasks(pool, np.arange(6))
     assert [*map(len, steps_of(tasks, 250, 3, EpisodeShape(2, 1, 1)))] == [3] * 250
     with pytest.raises(BadData, match="takes all that a task has"):
         steps_of(tasks, 1, 1, EVERYTHING)
-
-
-def test_a_number_of_queries_draws_supports_anew():
-    """Only where all other examples are queries is there one (S, Q) a writer."""
     tasks, rng = writer_tasks(20), np.random.default_rng(0)
     for shape, same in (
         (EVERYTHING, True),

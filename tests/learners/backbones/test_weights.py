@@ -5,7 +5,7 @@ import hashlib
 import pytest
 import safetensors.torch
 import torch
-from small import build, equal, images, network
+from small import build, equal, images, narrow, network
 from torch import nn
 
 from fsl_sweep.learners.backbones.catalogue import BACKBONES
@@ -16,7 +16,7 @@ from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.errors import ConfigError, MachineFailure
 
 SHAPE = 3, 16, 16
-RESNET = "torchvision:resnet18"
+RESNET, SHUFFLENET = "torchvision:resnet18", "torchvision:shufflenet_v2_x0_5"
 TIMM = ["timm:tf_efficientnet_lite0", "timm:vit_tiny_patch16_224"]
 OURS = [name for name in BACKBONES.names() if BACKBONES.find(name).cls.has_weights]
 IMAGES = images(4, *SHAPE)
@@ -34,8 +34,9 @@ def started(name, path, **options):
     return built.eval(), unused
 
 
-@pytest.mark.parametrize("name", [*OURS, RESNET, "torchvision:mnasnet0_5", *TIMM])
-def test_weights_of_a_snapshot_give_every_backbone_the_same_features(name, tmp_path):
+@pytest.mark.parametrize("name", [*OURS, SHUFFLENET, "torchvision:mnasnet0_5", *TIMM])
+def test_weights_of_a_snapshot_give_every_backbone_the_same_features(name, tmp_path, monkeypatch):
+    narrow(monkeypatch)
     learner = build("supervised", {"name": name}, SHAPE)
     learner.backbone(torch.randn(8, *SHAPE))
     path = tmp_path / "0005.safetensors"
@@ -59,11 +60,11 @@ FORMS = {
 
 @pytest.mark.parametrize("prefix", FORMS)
 def test_published_forms_are_read_and_a_classifier_is_named_and_left(prefix, tmp_path):
-    published = drawn(RESNET)
-    head = {"fc.weight": torch.ones(7, 512), "fc.bias": torch.zeros(7)}
+    published = drawn(SHUFFLENET)
+    head = {"fc.weight": torch.ones(7, 1024), "fc.bias": torch.zeros(7)}
     state = {prefix + name: t for name, t in {**published.network.state_dict(), **head}.items()}
     torch.save(FORMS[prefix](state), tmp_path / "w.pth")
-    restarted, unused = started(RESNET, tmp_path / "w.pth")
+    restarted, unused = started(SHUFFLENET, tmp_path / "w.pth")
     assert unused == [f"{prefix}fc.bias", f"{prefix}fc.weight"]
     with torch.inference_mode():
         assert torch.equal(restarted(IMAGES), published(IMAGES))

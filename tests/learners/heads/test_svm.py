@@ -68,10 +68,7 @@ def test_objective_and_predictions_equal_those_of_clarabel():
 
 
 def kkt_violation(kernel, targets, C, value):
-    """Largest violation of the optimality conditions, apart from the solver's formula for it.
-
-    In a row Y - (K + I)A is constant where A is below its bound, and at least that elsewhere.
-    """
+    """How far Y - (K + I)A is from constant below the bounds, and lower than that elsewhere."""
     slope = targets - (kernel + np.eye(len(kernel))) @ value
     worst = max(np.abs(value.sum(1)).max(), (value - C * targets).max()) / C
     for row, a, bound in zip(slope, value, C * targets, strict=True):

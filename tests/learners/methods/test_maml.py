@@ -31,7 +31,6 @@ def predicted(learner, batch):
 
 
 def loss_of(network, images):
-    """Mean cross-entropy of the images ``[way, examples, ...]`` of a task."""
     labels = torch.arange(len(images)).repeat_interleave(images.shape[1])
     return cross_entropy(network(images.flatten(0, 1)), labels)
 
@@ -148,7 +147,8 @@ def test_tasks_go_together_where_that_is_right(name, backbone, options, in_train
     assert learner._together(torch.device("cpu")) is (backbone is IDENTITY)
 
 
-def test_all_passes_of_a_training_step_are_one_step_of_the_drop_schedule():
+def test_all_passes_of_a_training_step_are_one_step_of_the_drop_schedule(monkeypatch):
+    small.narrow(monkeypatch)
     dropping = {"name": "resnet12", "drop_rate": 0.5, "drop_steps": 4}
     learner = build("fomaml", dropping, inner_steps=1, inner_steps_test=1)
     schedule, batch, losses = learner.backbone.drop, episodes(tasks=1, shot=1, query=1), set()

@@ -118,18 +118,15 @@ def test_ray_does_not_outlive_a_mistake_that_is_found_later(run):
     assert (code, steps) == (2, ["Ray starts", "data", "Ray ends"])
 
 
-class Heard:
-    def __init__(self):
-        self.epochs = []
-
+class Heard(list):
     def started(self, trial):
-        self.epochs.append(0)
+        self.append(0)
 
     def measured(self, trial, record):
-        self.epochs.append(record.epoch)
+        self.append(record.epoch)
 
     def ended(self, trial, end):
-        self.epochs.append(end.status)
+        self.append(end.status)
 
 
 def test_a_sweep_runs_from_python_as_it_does_from_the_command_line(run, steps, tmp_path, capsys):
@@ -139,7 +136,7 @@ def test_a_sweep_runs_from_python_as_it_does_from_the_command_line(run, steps, t
     heard, content = Heard(), yaml.safe_load(ONE)
     there = fsl_sweep.run_sweep(content, tmp_path / "run", listeners=[heard])
     assert steps == ["Ray starts", "data", "trials", "Ray ends"]
-    assert heard.epochs == [0, 1, 2, 3, "done"]
+    assert heard == [0, 1, 2, 3, "done"]
     assert to_json(there.report()) == by_command
     assert there.path == tmp_path / "run"
     # Nothing is left to run; then a changed sweep leaves a trial out, and says so.

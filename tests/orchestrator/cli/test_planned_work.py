@@ -1,3 +1,5 @@
+"""How much work is left, and how long it takes, as a dry run says it."""
+
 from dataclasses import replace
 
 import made

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.ledger import columns
@@ -26,10 +27,7 @@ def table() -> pa.Table:
 
 
 def put(name: str, values: Callable[[list], list] | float | None) -> Change:
-    """Replace a column's values by what ``values`` makes of them.
-
-    A number replaces that of the second epoch, or of its third task.
-    """
+    """Replace a column's values, or with a number that of the second epoch or its third task."""
 
     def changed(rows: list) -> list:
         if callable(values):
@@ -48,28 +46,21 @@ def put(name: str, values: Callable[[list], list] | float | None) -> Change:
     return change
 
 
-BETWEEN, MORE, TASKS = "is outside 0 to 1", "more correct answers than queries", "different tasks"
-FORGED: dict[str, tuple[Change, str]] = {
-    "a mean of 9": (put("novel_selection_mean", 9.0), BETWEEN),
-    "a mean below 0": (put("base_report_mean", -0.1), BETWEEN),
-    "a mean that is no number": (put("val_selection_mean", np.nan), BETWEEN),
-    "another mean": (put("novel_report_mean", 0.123), "is not the mean of its tasks"),
-    "correct above queries": (put("novel_report_correct", 76), MORE),
-    "no queries": (put("novel_report_queries", 0), MORE),
-    "fewer queries": (put("novel_report_queries", 74), "novel_report"),
-    "fewer queries of every task": (
-        put("novel_report_queries", lambda rows: [[74] * len(row) for row in rows]),
-        "novel_report",
-    ),
-    "an epoch twice": (put("epoch", 1), "do not ascend"),
-    "epoch 0": (put("epoch", lambda rows: [row - 1 for row in rows]), "do not ascend from 1"),
-    "no tasks": (put("val_report_correct", lambda rows: [[] for _ in rows]), TASKS),
-    "a task less": (put("val_report_correct", lambda rows: [row[1:] for row in rows]), TASKS),
-    "a task less once": (
-        put("novel_report_correct", lambda rows: [rows[0], rows[1][1:], rows[2]]),
-        TASKS,
-    ),
-    "a task that is no number": (put("val_report_correct", None), "hold no number"),
+FORGED: dict[str, Change] = {
+    "a mean of 9": put("novel_selection_mean", 9.0),
+    "a mean below 0": put("base_report_mean", -0.1),
+    "a mean that is no number": put("val_selection_mean", np.nan),
+    "another mean": put("novel_report_mean", 0.123),
+    "correct above queries": put("novel_report_correct", 76),
+    "no queries": put("novel_report_queries", 0),
+    "fewer queries": put("novel_report_queries", 74),
+    "fewer of every task": put("novel_report_queries", lambda rows: [[74] * len(r) for r in rows]),
+    "an epoch twice": put("epoch", 1),
+    "epoch 0": put("epoch", lambda rows: [row - 1 for row in rows]),
+    "no tasks": put("val_report_correct", lambda rows: [[] for _ in rows]),
+    "a task less": put("val_report_correct", lambda rows: [row[1:] for row in rows]),
+    "a task less once": put("novel_report_correct", lambda r: [r[0], r[1][1:], r[2]]),
+    "a task that is no number": put("val_report_correct", None),
 }
 NOVEL = "novel_report_mean"
 SHAPES: dict[str, Change] = {
@@ -82,16 +73,8 @@ SHAPES: dict[str, Change] = {
     "no rows": lambda before: before.slice(0, 0),
     "one row less": lambda before: before.slice(1),
 }
-WHOLE_FILES = SHAPES | {
-    name: FORGED[name][0]
-    for name in (
-        "another mean",
-        "fewer queries",
-        "fewer queries of every task",
-        "an epoch twice",
-        "a task less once",
-    )
-}
+SOME = "another mean", "fewer queries", "fewer of every task", "an epoch twice", "a task less once"
+FILES = SHAPES | {name: FORGED[name] for name in SOME}
 
 
 def test_what_was_measured_is_believed() -> None:
@@ -101,13 +84,14 @@ def test_what_was_measured_is_believed() -> None:
     check_values(tasks, columns.Summary.of_table(table().select(columns.SUMMARY_COLUMNS)))
 
 
-@pytest.mark.parametrize(("change", "message"), FORGED.values(), ids=FORGED)
-def test_what_no_trial_measures_is_refused(change: Change, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        check_values(change(table()))
+@pytest.mark.parametrize("name", FORGED)
+def test_what_no_trial_measures_is_refused(name: str, snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(ValueError, match=r"\w") as refused:
+        check_values(FORGED[name](table()))
+    assert str(refused.value) == snapshot
 
 
-@pytest.mark.parametrize("change", WHOLE_FILES.values(), ids=WHOLE_FILES)
+@pytest.mark.parametrize("change", FILES.values(), ids=FILES)
 def test_a_forged_file_is_neither_believed_nor_a_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Change
 ) -> None:

@@ -33,10 +33,11 @@ COMPACTED = f"measured/{MAIN_ID}.parquet"
 REPORT = "novel", "report"
 
 
-def end_of(storage):
-    """The file of a trial's end, its place in the run folder, and its content."""
-    path = storage.folder.path / "end.json"
-    return path, storage.folder.place("end.json"), json.loads(path.read_text())
+def forge_end(storage, **changes):
+    """Put other content into a trial's end, with the right checksum; give its path."""
+    end = storage.folder.read_json("end.json")
+    forge(storage.folder.root, storage.folder.place("end.json"), {**end, **changes})
+    return str(storage.folder.path / "end.json")
 
 
 def test_what_is_recorded_is_read_before_and_after_compaction(tmp_path):
@@ -53,12 +54,14 @@ def test_what_is_recorded_is_read_before_and_after_compaction(tmp_path):
     weights = {f"000{epoch}.safetensors" for epoch in (1, 2, 3)}
     names = {p.name for p in storage.folder.path.rglob("*") if p.is_file()}
     assert names == {"spec.json", "end.json", f"{MAIN_ID}.parquet", *weights, *foreign}
-    assert storage.read_epoch(2, MAIN_ID).scores[REPORT].mean == record(2).scores[REPORT].mean
+    means = [record(epoch).scores[REPORT].mean for epoch in (1, 2, 3)]
+    assert storage.read_epoch(2, MAIN_ID).scores[REPORT].mean == means[1]
     # Any tool reads the compacted file.
     table = pq.read_table(storage.folder.path / COMPACTED)
-    assert table["epoch"].to_pylist() == [1, 2, 3]
-    first = record(1).scores["novel", "selection"].mean
-    assert table["novel_selection_mean"][0].as_py() == first
+    assert (table["epoch"].to_pylist(), table["novel_report_mean"].to_pylist()) == (
+        [1, 2, 3],
+        means,
+    )
 
 
 def test_means_are_known_without_the_tasks_and_damaged_tasks_are_named_when_they_are_read(tmp_path):
@@ -82,19 +85,21 @@ def test_means_are_known_without_the_tasks_and_damaged_tasks_are_named_when_they
         history.scores[REPORT].load()
 
 
-def test_a_summary_that_is_not_one_is_damage_of_the_end(tmp_path):
+def test_what_no_one_can_have_written_is_damaged_whatever_its_checksum(tmp_path):
     storage, trial = filled(tmp_path, end=DONE)
-    path, place, plain = end_of(storage)
-    assert storage.history(trial, MAIN_ID, checked=False).damaged == ()
-    means = [0.5, 0.5], [0.5, 0.5, 1.5], [0.5, None, 0.5]
-    changes = [
-        *({"novel_report_mean": each} for each in means),
-        {"novel_report_deviation": "large"},
-    ]
-    for change in changes:
-        forged = {MAIN_ID: {**plain["summaries"][MAIN_ID], **change}}
-        forge(tmp_path, place, {**plain, "summaries": forged})
-        assert storage.history(trial, MAIN_ID, checked=False).damaged == (str(path),), change
+    summary = storage.folder.read_json("end.json")["summaries"][MAIN_ID]
+    changes = [{"novel_report_mean": each} for each in ([0.5] * 2, [0.5, 0.5, 1.5], [0.5, None, 1])]
+    for change in (*changes, {"novel_report_deviation": "large"}):
+        assert storage.history(trial, MAIN_ID, checked=False).damaged == ()
+        end = forge_end(storage, summaries={MAIN_ID: {**summary, **change}})
+        assert storage.history(trial, MAIN_ID, checked=False).damaged == (end,), change
+        forge_end(storage, summaries={MAIN_ID: summary})
+    path = storage.folder.path / COMPACTED
+    path.write_bytes(b"PAR1 nothing")
+    forge_end(storage, measured={MAIN_ID: sha256(b"PAR1 nothing").hexdigest()})
+    assert storage.history(trial, MAIN_ID).damaged == (str(path),)
+    Path(end).write_text("[" * 100_000)
+    assert storage.history(trial, MAIN_ID).damaged == (end,)
 
 
 def test_a_trial_without_an_epoch_has_an_empty_history_and_is_not_complete(tmp_path):
@@ -118,14 +123,14 @@ def test_a_damaged_epoch_is_named_skipped_and_not_counted(tmp_path, harm):
     assert storage.recorded(MAIN_ID) == {1, 3}
     with pytest.raises(KeyError, match="epoch 2"):
         storage.read_epoch(2, MAIN_ID)
-    path.unlink()
-    assert storage.history(trial, MAIN_ID).damaged == (
-        f"{trial.id}: epochs are missing from its records",
-    )
     # Even a trial that says it is done is not believed when an epoch is missing.
     storage.end(DONE, MAIN_ID)
     assert not storage.history(trial, MAIN_ID).complete
     assert storage.unfinished(trial, MAIN_ID)
+    storage, trial = filled(tmp_path / "other")
+    (storage.folder.path / "epochs" / "0002.json").unlink()
+    missing = f"{trial.id}: epochs are missing from its records"
+    assert storage.history(trial, MAIN_ID).damaged == (missing,)
 
 
 @pytest.mark.parametrize("name", [COMPACTED, "end.json"])
@@ -140,16 +145,6 @@ def test_a_damaged_finished_trial_is_run_again(tmp_path, name, harm):
     assert storage.unfinished(trial, MAIN_ID) is (name == "end.json")
     storage.prune([2])
     assert storage.unfinished(trial, MAIN_ID)
-
-
-def test_records_that_no_one_can_read_are_damaged_whatever_their_checksum(tmp_path):
-    storage, trial = filled(tmp_path, end=DONE)
-    path, (end, place, plain) = storage.folder.path / COMPACTED, end_of(storage)
-    path.write_bytes(b"PAR1 nothing")
-    forge(tmp_path, place, {**plain, "measured": {MAIN_ID: sha256(b"PAR1 nothing").hexdigest()}})
-    assert storage.history(trial, MAIN_ID).damaged == (str(path),)
-    end.write_text("[" * 100_000)
-    assert storage.history(trial, MAIN_ID).damaged == (str(end),)
 
 
 def test_a_failure_worth_another_try_keeps_the_state_to_resume_from(tmp_path):

@@ -58,17 +58,21 @@ def test_a_live_holder_on_another_host_is_respected(tmp_path, monkeypatch):
         lock(tmp_path)
 
 
-@pytest.mark.parametrize("seconds", [-STALE_SECONDS - 1, STALE_SECONDS + 30, 10 * 365 * 86400])
-def test_a_lock_from_the_past_or_the_future_is_no_sign_of_life(tmp_path, seconds):
-    elsewhere(tmp_path, seconds)
-    assert holder_of(tmp_path) is None
-    lock(tmp_path)
+def nobodys(folder, text):
+    """Leave the lock that nobody wrote, long ago."""
+    (folder / "lock").write_text(text)
+    os.utime(folder / "lock", (0, 0))
 
 
-@pytest.mark.parametrize("text", ["[1, 2", "[" * 4000, '{"host": ["x"], "pid": {}}', "\0" * 9])
-def test_a_lock_that_nobody_wrote_is_nobodys(tmp_path, text):
-    (tmp_path / "lock").write_text(text)
-    os.utime(tmp_path / "lock", (0, 0))
+@pytest.mark.parametrize(
+    ("left", "by"),
+    [
+        *((elsewhere, by) for by in (-STALE_SECONDS - 1, STALE_SECONDS + 30, 10 * 365 * 86400)),
+        *((nobodys, by) for by in ("[1, 2", "[" * 4000, '{"host": ["x"], "pid": {}}', "\0" * 9)),
+    ],
+)
+def test_a_lock_from_the_past_or_the_future_or_of_nobody_is_no_sign_of_life(tmp_path, left, by):
+    left(tmp_path, by)
     assert holder_of(tmp_path) is None
     lock(tmp_path)
 

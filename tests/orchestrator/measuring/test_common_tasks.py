@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
+from evaluated import CPU, NOVEL, built
 from made import benchmark, writer_benchmark
-from trained import CPU, NOVEL, built
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
@@ -52,8 +52,10 @@ def same(episodes, others):
     ids=["mixture", "classes", "queries of BaseGen"],
 )
 def test_the_tasks_of_other_measures_are_those_of_the_main_protocol(data, changes, measure):
-    main, other = drawn(data), drawn(data, **changes)
+    main, again, other = drawn(data), drawn(data), drawn(data, **changes)
+    assert not same(main.episodes["novel", "selection"], main.episodes[NOVEL])
     for key, episodes in main.episodes.items():
+        assert same(episodes, again.episodes[key])
         assert same(episodes, other.episodes[key]) == (key[0] != measure)
         assert (main.draws[key] == other.draws[key]) == (key[0] != measure)
         queries = 1 if key[0] == measure == "base" else 2

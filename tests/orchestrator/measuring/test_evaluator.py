@@ -1,25 +1,25 @@
 """Learners of every kind on common tasks, against answers to each task for itself."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from made import benchmark, trainable, writer_benchmark
-from trained import (
+from evaluated import (
     CPU,
     NOVEL,
     built,
     counts,
     drawn,
-    history,
     images_by_hand,
     main,
     measured,
     only,
-    run,
     surely_above,
 )
+from made import benchmark, trainable, writer_benchmark
+from trained import history, run
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
@@ -34,17 +34,19 @@ from fsl_sweep.orchestrator.trial.training import Training
 
 
 @pytest.fixture(scope="module")
-def tasks(data):
-    return drawn(data, 30, 20)
+def benchmarks(data):
+    """Images of new classes, of base classes, of such that have gaps among labels, of writers."""
+    more = benchmark(examples=40)
+    pool, chosen = more.train.pool, np.array([3, 7, 8, 20])
+    index = np.flatnonzero(np.isin(pool.labels, chosen))
+    parts = {"train": index[::2]} | dict.fromkeys(("base", "val", "novel"), index[1::2])
+    gaps = Benchmark.of("gaps", **{k: ClassTasks(pool, chosen, v) for k, v in parts.items()})
+    base = in_distribution(more, seed=0)
+    return {"new": data, "base": base, "gaps": gaps, "writers": writer_benchmark()}
 
 
-@pytest.fixture(scope="module")
-def writers():
-    return writer_benchmark()
-
-
-def ragged_tasks(writers, way, query):
-    return drawn(writers, 4, 3, episode=Episode(way=way, shot=1, query=query))
+def ragged(writers, way):
+    return drawn(writers, 4, 3, episode=Episode(way=way, shot=1, query="rest"))
 
 
 def adapting(data, name="fomaml", **options):
@@ -103,73 +105,51 @@ def check(data, tasks, learner, answer):
 
 
 @pytest.mark.parametrize(
-    ("name", "answer", "options"),
+    ("where", "name", "answer"),
     [
-        ("ridge", by_head, {}),
-        ("supervised", by_head, {}),
-        ("fomaml", by_descent, {"batch_norm": "batch"}),
-        ("fomaml", by_descent, {"batch_norm": "running"}),
+        ("new", "ridge", by_head),
+        ("new", "supervised", by_head),
+        *(("new", batch_norm, by_descent) for batch_norm in ("batch", "running")),
+        ("writers", "protonet", by_head),
+        ("writers", "pt-map", by_head),  # it sees the queries together
+        ("writers", "batch", by_descent),
+        ("base", "classifier", by_class),
+        ("gaps", "classifier", by_class),
     ],
 )
-def test_measuring_gives_what_answering_each_task_gives(data, tasks, name, answer, options):
-    if answer is by_descent:
-        learner, tasks = adapting(data, **options), drawn(data, 4, 3)
+def test_measuring_gives_what_answering_each_task_gives(benchmarks, where, name, answer):
+    """Of writers absent classes never win and absent queries never count."""
+    data, descends = benchmarks[where], answer is by_descent
+    if descends:
+        learner = adapting(data, batch_norm=name)
     else:
-        learner = built(data, name)
+        learner = built(data, name, len(data.train.classes) if answer is by_class else 12)
+    if where == "writers":
+        shapes = check(data, ragged(data, 3 if descends else "all"), learner, answer)
+        assert len(shapes) > 5
+        assert (len({way for way, _ in shapes}) > 1) is not descends
+        return
+    tasks = drawn(data, *((4, 3) if descends else (30, 20)))
     assert check(data, tasks, learner, answer) == {(3, 6)}
+    if answer is by_class:  # padded places are not asked
+        query = without(without(tasks.episodes[NOVEL].query, np.s_[:, 0, 1]), np.s_[0, 2])
+        padded = only(tasks, NOVEL, replace(tasks.episodes[NOVEL], query=query))
+        assert check(data, padded, learner, answer) == {(3, 3), (3, 5)}
 
 
-@pytest.mark.parametrize("name", ["protonet", "pt-map", "fomaml"])  # pt-map sees queries together
-def test_writers_are_measured_as_each_task_alone(writers, name):
-    """Absent classes never win and absent queries never count; or, of a fixed way, any number."""
-    if name == "fomaml":
-        learner, tasks, answer = adapting(writers), ragged_tasks(writers, 3, "rest"), by_descent
-    else:
-        learner, tasks, answer = built(writers, name), ragged_tasks(writers, "all", "rest"), by_head
-    shapes = check(writers, tasks, learner, answer)
-    assert len(shapes) > 5
-    assert (len({way for way, _ in shapes}) > 1) is (name != "fomaml")
-
-
-@pytest.fixture(scope="module")
-def new_classes():
-    return benchmark(examples=40)
-
-
-@pytest.fixture(scope="module")
-def base_classes(new_classes):
-    return in_distribution(new_classes, seed=0)
-
-
-@pytest.fixture(scope="module")
-def gaps(new_classes):
-    """Base classes whose pool labels do not begin at 0, and have gaps."""
-    pool, chosen = new_classes.train.pool, np.array([3, 7, 8, 20])
-    index = np.flatnonzero(np.isin(pool.labels, chosen))
-    parts = {"train": index[::2]} | dict.fromkeys(("base", "val", "novel"), index[1::2])
-    return Benchmark.of("gaps", **{k: ClassTasks(pool, chosen, v) for k, v in parts.items()})
-
-
-@pytest.mark.parametrize("name", ["base_classes", "gaps"])
-def test_a_classifier_answers_among_all_base_classes(request, name):
-    """Labels are matched by class, not by number; padded places are not asked."""
-    data = request.getfixturevalue(name)
-    learner, tasks = built(data, "classifier", len(data.train.classes)), drawn(data, 30, 20)
-    assert check(data, tasks, learner, by_class) == {(3, 6)}
-    episodes = tasks.episodes[NOVEL]
-    query = without(without(episodes.query, np.s_[:, 0, 1]), np.s_[0, 2])
-    ragged = only(tasks, NOVEL, Episodes(episodes.support, query, episodes.classes))
-    assert check(data, ragged, learner, by_class) == {(3, 3), (3, 5)}
-
-
-def test_new_classes_and_answers_that_are_not_numbers_are_refused(new_classes, base_classes):
-    learner = built(base_classes, "classifier")
+def test_what_a_learner_cannot_answer_is_refused(benchmarks):
+    data, base, _, writers = benchmarks.values()
+    with pytest.raises(ValueError, match="answers 3-way tasks"):
+        measured(writers, ragged(writers, "all"), adapting(writers))
+    with pytest.raises(TypeError, match="A Linear is of no kind"):
+        measured(data, drawn(data, 3, 3), torch.nn.Linear(2, 2))
+    learner = built(base, "classifier")
     with pytest.raises(BadData, match=r"'class 12' was not trained on.*in-distribution benchmark"):
-        measured(new_classes, drawn(new_classes, 3, 3), learner)
+        measured(data, drawn(data, 3, 3), learner)
     with torch.no_grad():
         learner.classifier.bias[0] = torch.nan
     with pytest.raises(TrialFailure, match=r"the learner's answers to \d+ of \d+ images"):
-        measured(base_classes, drawn(base_classes, 3, 3), learner)
+        measured(base, drawn(base, 3, 3), learner)
 
 
 def test_the_classifier_learns_the_embedded_benchmark(tmp_path):
@@ -185,18 +165,10 @@ def test_the_classifier_learns_the_embedded_benchmark(tmp_path):
     assert surely_above(novel, 0.1 + 0.3)  # chance is one in the ten base classes
 
 
-def test_what_a_learner_cannot_answer_is_refused(data, tasks, writers):
-    with pytest.raises(ValueError, match="answers 3-way tasks"):
-        measured(writers, ragged_tasks(writers, "all", "rest"), adapting(writers))
-    with pytest.raises(TypeError, match="A Linear is of no kind"):
-        measured(data, tasks, torch.nn.Linear(2, 2))
-
-
 @pytest.mark.parametrize("name", ["protonet", "classifier", "fomaml", "maml"])
-def test_measuring_changes_nothing(data, base_classes, name):
-    if name == "classifier":
-        data, learner = base_classes, built(base_classes, name)
-    elif name == "protonet":
+def test_measuring_changes_nothing(benchmarks, name):
+    data = benchmarks["base" if name == "classifier" else "new"]
+    if name in ("protonet", "classifier"):
         learner = built(data, name)
     else:
         learner = adapting(data, name, batch_norm="batch" if name == "fomaml" else "running")
@@ -212,33 +184,24 @@ def test_measuring_changes_nothing(data, base_classes, name):
     assert counts(measured(data, tasks, learner)) == counts(first)
 
 
-def test_the_tasks_are_the_same_for_every_draw_and_differ_between_sets(data, tasks):
-    again = drawn(data, 30, 20)
-    for key, episodes in tasks.episodes.items():
-        np.testing.assert_array_equal(episodes.support, again.episodes[key].support)
-    selection, report = tasks.episodes["novel", "selection"], tasks.episodes[NOVEL]
-    assert not np.array_equal(selection.support[:20], report.support)
+UNFIT = {
+    r"support \[20, 1, 1\] and query \[20, 1, 2\]": lambda s, q: (s[:, :1], q[:, :1]),
+    r"support \[20, 3, 0\]": lambda s, q: (s[:, :, :0], q),
+    r"query \[20, 3, 0\]": lambda s, q: (s, q[:, :, :0]),
+    "Task 3 lacks a second class": lambda s, q: (without(s, np.s_[3, 1:]), q),
+    "Task 3 lacks .* or a query": lambda s, q: (s, without(q, 3)),
+}
 
 
-@pytest.mark.parametrize("learner", [adapting, lambda data: built(data, "protonet")])
-@pytest.mark.parametrize(
-    ("harm", "problem"),
-    [
-        (
-            lambda s, q, c: (s[:, :1], q[:, :1], c[:, :1]),
-            r"support \[20, 1, 1\] and query \[20, 1, 2\]",
-        ),
-        (lambda s, q, c: (s[:, :, :0], q, c), r"support \[20, 3, 0\]"),
-        (lambda s, q, c: (s, q[:, :, :0], c), r"query \[20, 3, 0\]"),
-        (lambda s, q, c: (without(s, np.s_[3, 1:]), q, c), "Task 3 lacks a second class"),
-        (lambda s, q, c: (s, without(q, 3), c), "Task 3 lacks .* or a query"),
-    ],
-)
-def test_tasks_that_any_or_no_answer_would_fit_are_refused(data, tasks, learner, harm, problem):
+@pytest.mark.parametrize("problem", UNFIT)
+def test_tasks_that_any_or_no_answer_would_fit_are_refused(data, problem):
+    tasks = drawn(data, 2, 20)
     episodes = tasks.episodes[NOVEL]
-    parts = harm(episodes.support, episodes.query, episodes.classes)
-    with pytest.raises(BadData, match=problem):
-        measured(data, only(tasks, NOVEL, Episodes(*parts)), learner(data))
+    support, query = UNFIT[problem](episodes.support, episodes.query)
+    unfit = Episodes(support, query, episodes.classes[:, : support.shape[1]])
+    for learner in (adapting(data), built(data, "protonet")):
+        with pytest.raises(BadData, match=problem):
+            measured(data, only(tasks, NOVEL, unfit), learner)
 
 
 # How much is measured at once changes the time that it takes, and no number.
@@ -283,10 +246,9 @@ def trained(larger):
 # Chunks of another size give features that differ in their last bits (another kernel is chosen), so
 # that a query halfway between two classes could change sides; none of these does.
 @pytest.mark.parametrize("size", [7, 512])
-def test_counts_are_the_same_in_chunks_of_any_size(
-    larger, trained, base_classes, size, monkeypatch
-):
-    classifier = base_classes, drawn(base_classes, 30, 20), built(base_classes, "classifier")
+def test_counts_are_the_same_in_chunks_of_any_size(larger, trained, benchmarks, size, monkeypatch):
+    base = benchmarks["base"]
+    classifier = base, drawn(base, 30, 20), built(base, "classifier")
     each = [*((larger, drawn(larger, 50, 30), learner) for learner in trained), classifier]
     usual = [counts(measured(*of)) for of in each]
     monkeypatch.setattr(images, "at_once", lambda *_: AtOnce(size, floats=8 * size, adapted=size))

@@ -48,7 +48,7 @@ def place(tmp_path, monkeypatch):
 
 
 def write(path, backbone, learner, *changes):
-    """A sweep file; where the backbone is frozen and not the learner, without what trains it."""
+    """A sweep file of images of 16 pixels, with options of the backbone and another learner."""
     section = f"defaults.backbone={{name: conv4, width: 8{backbone}}}"
     images = "benchmark={name: glyphs, image_size: 16}"
     tree = changed(SMALL, images, section, f"M.learner={{name: {learner}}}", *changes)

@@ -31,9 +31,8 @@ methods:
 
 @pytest.fixture(scope="module")
 def benchmark(tmp_path_factory):
-    options = {**yaml.safe_load(SWEEP)["benchmark"]}
-    del options["name"]
-    return open_benchmark("glyphs", options, None, tmp_path_factory.mktemp("home"))
+    options = yaml.safe_load(SWEEP)["benchmark"]
+    return open_benchmark(options.pop("name"), options, None, tmp_path_factory.mktemp("home"))
 
 
 def test_training_goes_over_the_fixed_tasks_and_augments_their_images(benchmark, monkeypatch):

@@ -5,9 +5,9 @@ import math
 
 import pytest
 import torch
+from evaluated import measured
 from made import benchmark
 from planning_of import UNTRAINED, planned
-from trained import measured
 
 from fsl_sweep.learners.base import AdaptationLearner, ClassificationLearner, EmbeddingLearner
 from fsl_sweep.learners.building import build_learner
@@ -21,8 +21,6 @@ from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.run import load_run
 from fsl_sweep.orchestrator.trial.trial import Trial
-
-PROGRAMS = ("metadl",)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +113,7 @@ def answers(learner, support, query):
         return learner.predict(support, query)
 
 
-@pytest.mark.parametrize("name", [n for n in LEARNERS.names() if n not in PROGRAMS])
+@pytest.mark.parametrize("name", [n for n in LEARNERS.names() if n != "metadl"])
 @pytest.mark.parametrize("learn_scale", [False, True])
 def test_has_weights_says_whether_logits_follow_them(name, learn_scale):
     """With features as they are: whatever training could change is changed."""

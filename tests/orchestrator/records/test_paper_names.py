@@ -18,10 +18,7 @@ from fsl_sweep.orchestrator.selectors.mixture import base_weight
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 
 NAMES = {
-    "EoT": "last",
-    "eot": "last",
-    "end-of-training": "last",
-    "End of Training": "last",
+    **dict.fromkeys(("EoT", "eot", "end-of-training", "End of Training"), "last"),
     "ValGen": "val",
     "BASEGEN": "base",
     "mixture(0.5)": "mixture(0.5)",
@@ -58,14 +55,11 @@ def test_plans_and_digests_hold_our_names():
     assert plan == plan_sweep(sweep(ours))
 
 
-@pytest.mark.parametrize(
-    ("names", "same"),
-    [(["val", "ValGen"], "; 'val' and 'ValGen' are the same"), (["val", "val"], "")],
-)
-def test_two_names_of_one_selector_are_a_repeat(names, same):
-    with pytest.raises(ConfigError) as raised:
-        sweep({"snapshot": names})
-    assert str(raised.value) == f"sweep: selectors.snapshot: 'val' is given twice{same}"
+def test_two_names_of_one_selector_are_a_repeat():
+    for name, same in (("ValGen", "; 'val' and 'ValGen' are the same"), ("val", "")):
+        with pytest.raises(ConfigError) as raised:
+            sweep({"snapshot": ["val", name]})
+        assert str(raised.value) == f"sweep: selectors.snapshot: 'val' is given twice{same}"
 
 
 def test_reports_and_tables_know_one_name(tmp_path):
@@ -90,10 +84,9 @@ def test_reports_and_tables_know_one_name(tmp_path):
 @pytest.mark.parametrize("typed", ["NovelGen", "novelgen", "novel"])
 @pytest.mark.parametrize("build", [snapshot_selector, hyperparameter_selector])
 def test_the_test_measure_is_no_selector(typed, build):
-    with pytest.raises(ConfigError) as raised:
+    expected = f"^{typed} is the test measure: choosing by it is the oracle; write 'oracle' if that"
+    with pytest.raises(ConfigError, match=expected):
         build(typed)
-    expected = f"{typed} is the test measure: choosing by it is the oracle; write 'oracle' if that"
-    assert str(raised.value).startswith(expected)
 
 
 VALIDATION = ["val", "ValGen", "valgen", "validation", "valid", "val_acc", "val-oracle", "dev"]

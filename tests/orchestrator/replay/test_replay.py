@@ -93,23 +93,26 @@ def test_a_missing_seed_is_named_and_left_out(load) -> None:
     assert seeds["A"] == seeds["B"] - {1}
 
 
+ALL = "train_loss base val novel"
+
+
 @pytest.mark.parametrize(
-    ("measures", "name"),
+    ("full", "fold", "snapshot", "hyperparameter"),
     [
-        (["val"], "cv(aligned)"),
-        (["base", "val", "novel"], "cv(aligned)"),
-        (["train_loss", "base", "val", "novel"], "cv"),
+        (ALL, "val", "last train_loss base val oracle", "base val oracle cv(aligned)"),
+        (ALL, "base val novel", "last train_loss base val oracle", "base val oracle cv(aligned)"),
+        (ALL, ALL, "last train_loss base val oracle", "base val oracle cv"),
+        ("base val novel", "base val novel", "last base val oracle", "base val oracle cv"),
+        (*["train_loss val novel"] * 2, "last train_loss val oracle", "val oracle cv"),
     ],
 )
-def test_folds_select_by_cv(load, measures, name) -> None:
-    """Without every measure no snapshot can be selected within a fold."""
-    frame = made()
-    lossless = load(frame[frame["measure"] != "train_loss"])
-    assert lossless.question().snapshot == ("last", "base", "val", "oracle")
-    rows = frame[frame["measure"].isin(measures)]
+def test_folds_select_by_cv(load, full, fold, snapshot, hyperparameter) -> None:
+    """Without every measure of the full trials no snapshot can be selected within a fold."""
+    full, rows = (made()[lambda f, m=m: f["measure"].isin(m.split())] for m in (full, fold))
     folds = [rows.assign(fold=k, accuracy=k * rows["accuracy"]) for k in (0, 1)]
-    run = load(pd.concat([frame, *folds]))
-    assert run.question().hyperparameter[-1] == name
+    run = load(pd.concat([full, *folds]))
+    assert run.question().snapshot == tuple(snapshot.split())
+    assert run.question().hyperparameter == tuple(hyperparameter.split())
     assert run.report().left_out == ()
     # The folds' accuracies are the trial's, times a constant: cv must choose as val does.
     chosen = run.report(["val"], ["val", "cv"]).selected.selections

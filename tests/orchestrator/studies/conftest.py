@@ -1,11 +1,16 @@
-"""Runs whose data are there, and whose tasks draw few of the classes."""
+"""Runs that the studies are tried on: measured, trained, unfinished; and their mistakes."""
 
+import shlex
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import made
 import pytest
+from commands import TINY, finished
 
+from fsl_sweep import load_run
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.planning.prepare import open_benchmarks, opened_plan
 from fsl_sweep.orchestrator.records.measures import TrialEnd
@@ -52,3 +57,48 @@ def _run(path: Path, benchmark: str, **options: object) -> Path:
             storage.write_epoch(record, plan.main.id, b"weights")
         storage.end(TrialEnd("budget", "it was spent"), plan.main.id)
     return path
+
+
+MEASURE = {
+    "mixture": {"mixture": [0, 0.5, 1], "snapshots": "all"},
+    "open": {"evaluation": {"replacement": False, "report_tasks": 60}},
+}
+
+
+@pytest.fixture(scope="session")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two methods with two configurations and three seeds, whole, under further protocols too."""
+    path = tmp_path_factory.mktemp("measured") / "run"
+    made.with_protocols(path, 60, MEASURE)
+    return path
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two methods with two seeds, trained in this process, with weights."""
+    text = TINY.replace("{grid: [1, 2]}", "1")
+    return finished(tmp_path_factory.mktemp("trained") / "run", text)
+
+
+@pytest.fixture
+def unfinished(measured: Path, tmp_path: Path) -> Path:
+    """The measured run without the trial of PN with seed 2 that is chosen."""
+    path = shutil.copytree(measured, tmp_path / "unfinished")
+    shutil.rmtree(path / "trials" / load_run(path).chosen("PN")[2].snapshot.trial)
+    return path
+
+
+@pytest.fixture
+def mistakes(refused: Callable[..., str]) -> Callable[..., str]:
+    """Call a study with each line of arguments, all of them mistakes: with its message beneath."""
+
+    def mistakes(command: str, run: Path, lines: str) -> str:
+        said = []
+        for line in lines.strip().splitlines():
+            words = [
+                str(run) if word == "RUN" else word for word in shlex.split(f"{command} {line}")
+            ]
+            said.append(f"{line.strip()}\n    {refused(*words)}".replace(str(run), "RUN"))
+        return "\n".join(said)
+
+    return mistakes

@@ -107,12 +107,6 @@ def test_another_protocol(folder, capsys, protocol, closed, undecided) -> None:
     assert f"The methods, trained again, on tasks of '{protocol}' " in out
 
 
-def test_a_protocol_that_is_not_measured(folder, refused) -> None:
-    said = refused("compare", folder, "PN", "RR", "--protocol", "never")
-    assert "are not measured under 'never' (5-way 5-shot" in said
-    assert "`fsl-sweep measure RUN never" in said
-
-
 def test_tasks_of_writers_have_no_open_intervals(tmp_path, capsys) -> None:
     made.with_protocols(tmp_path / "run", 50, seeds=(0, 1), benchmark=made.OF_WRITERS)
     assert invoke(["compare", str(tmp_path / "run"), "PN", "RR"]) == 0
@@ -142,16 +136,14 @@ def test_a_table_with_tasks_has_closed_intervals_and_one_of_means_has_none(
     assert refused("compare", means, "A", "B").startswith("A and B have no common tasks")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["PN", "RRR"], "unknown method 'RRR'; did you mean 'RR'?"),
-        (["PN", "PN"], "B: PN cannot be compared with itself"),
-        (["PN", "RR", "--snapshot", "vall"], "unknown snapshot selector 'vall'"),
-    ],
-)
-def test_mistakes(folder, refused, arguments, expected) -> None:
-    assert refused("compare", folder, *arguments).startswith(expected)
+def test_mistakes(folder, mistakes, snapshot) -> None:
+    lines = """
+        PN RRR
+        PN PN
+        PN RR --snapshot vall
+        PN RR --protocol never
+    """
+    assert mistakes("compare RUN", folder, lines) == snapshot
 
 
 def test_two_of_three_methods(tmp_path, capsys) -> None:

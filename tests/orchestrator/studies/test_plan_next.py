@@ -53,19 +53,16 @@ def test_the_observed_effect_another_strategy_and_power(whole, capsys) -> None:
     assert plain["effect"] == abs(plain["now"]["effect"])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--effect", "0"], "--effect: 0.0 is no difference of accuracies"),
-        (["--effect", "-0.01"], "--effect: -0.01 is no difference"),
-        (["--effect", "1"], "--effect: 1.0 is no difference"),
-        (["--effect", "nan"], "--effect: nan is no difference"),
-        (["--power", "1"], "--power: 1.0 does not lie between 0 and 1"),
-        (["--snapshot", "vall"], "unknown snapshot selector 'vall'; did you mean 'val'?"),
-    ],
-)
-def test_mistakes(whole, refused, arguments, expected) -> None:
-    assert refused("plan-next", whole, *arguments).startswith(expected)
+def test_mistakes(whole, mistakes, snapshot) -> None:
+    lines = """
+        --effect 0
+        --effect -0.01
+        --effect 1
+        --effect nan
+        --power 1
+        --snapshot vall
+    """
+    assert mistakes("plan-next RUN", whole, lines) == snapshot
 
 
 @pytest.mark.parametrize(

@@ -171,21 +171,11 @@ def test_a_method_that_is_not_complete_is_left_out_and_named(tmp_path, capsys) -
     assert "W5 (0 of 1 seed)" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--plot", "u.txt"], "--plot: u.txt ends in none of .svg, .pdf, .png"),
-        (
-            ["--examples", "19", "--classes", "9"],
-            "--examples: 19 are too few: 1-shot tasks with one query of each class take 20 or more",
-        ),
-        ([], "The number of classes is not recorded, and the run's data cannot be opened."),
-        (["--examples", "2000"], "The number of classes is not recorded, and the run's data"),
-        (["--snapshot", "vall"], "unknown snapshot selector 'vall'"),
-    ],
-)
-def test_mistakes(folder, capsys, arguments, expected) -> None:
-    assert invoke(["analyze", "queries", str(folder), *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert err.startswith(f"fsl-sweep: {expected}")
+def test_mistakes(folder, mistakes, snapshot) -> None:
+    lines = """
+        --plot u.txt
+        --examples 19 --classes 9
+        --examples 2000
+        --snapshot vall
+    """
+    assert mistakes("analyze queries RUN", folder, lines) == snapshot

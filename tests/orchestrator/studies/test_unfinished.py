@@ -1,60 +1,58 @@
 """Every study of an unfinished or damaged run is of its complete seeds, as the report is."""
 
+import io
 import json
+import re
 import shutil
 from pathlib import Path
 
 import made
 import pytest
 
+from fsl_sweep import load_run
 from fsl_sweep.orchestrator.cli import invoke
-from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.replay import folder
 
-MEASURE = {
-    "mixture": {"mixture": [0, 0.5, 1], "snapshots": "all"},
-    "open": {"evaluation": {"replacement": False, "report_tasks": 60}},
-}
+QUERIES = ["analyze", "queries", "RUN", "--examples", "12000", "--classes", "20"]
+COVERAGE = ["coverage", "RUN", "--base", "64", "--novel", "20", "--train-tasks", "100000"]
 STUDIES = [
     ["compare", "RUN", "PN", "RR"],
-    ["plan-next", "RUN"],
+    ["plan-next", "RUN", "--effect", "0.01"],
     ["analyze", "mixtures", "RUN"],
     ["analyze", "base-and-novel", "RUN"],
-    ["analyze", "queries", "RUN", "--examples", "12000", "--classes", "20"],
+    QUERIES,
 ]
-
-
-@pytest.fixture(scope="module")
-def complete(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two methods with two configurations and three seeds."""
-    path = tmp_path_factory.mktemp("complete") / "run"
-    made.with_protocols(path, 200, MEASURE)
-    return path
-
-
-@pytest.fixture
-def unfinished(complete: Path, tmp_path: Path) -> Path:
-    """The same without a trial of PN with seed 2."""
-    path = shutil.copytree(complete, tmp_path / "unfinished")
-    trials = Ledger(path).planned().trials
-    lost = next(trial for trial in trials if (trial.method, trial.spec.seed) == ("PN", 2))
-    shutil.rmtree(path / "trials" / lost.id)
-    return path
 
 
 def shown_by(capsys: pytest.CaptureFixture[str], command: list[str], path: Path) -> tuple[int, str]:
     code = invoke([str(path) if word == "RUN" else word for word in command])
-    out, err = capsys.readouterr()
-    return code, out + err
+    return code, "".join(capsys.readouterr())
+
+
+@pytest.fixture
+def damaged(measured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """More trials than all files of which are compared, and a damaged file of PN with seed 2."""
+    path = shutil.copytree(measured, tmp_path / "damaged")
+    monkeypatch.setattr(folder, "CHECKED", len(load_run(path).histories) - 1)
+    hurt = load_run(path).chosen("PN")[2].snapshot.trial
+    for file in (path / "trials" / hurt).rglob("*.parquet"):
+        made.flip(file)
+    return path
 
 
 @pytest.mark.parametrize("command", STUDIES, ids=lambda command: " ".join(command[:2]))
-def test_an_unfinished_run_is_studied_by_its_complete_seeds(unfinished, capsys, command) -> None:
-    code, shown = shown_by(capsys, command, unfinished)
-    assert code == 1, "incomplete"
-    assert "PN" in shown
-    assert "left out" not in shown
-    assert "PN (2 of 3 seeds)" in shown
+def test_a_missing_and_a_damaged_trial_cost_their_seed(
+    unfinished, damaged, capsys, command
+) -> None:
+    plain = []
+    for path in (unfinished, damaged):
+        code, shown = shown_by(capsys, command, path)
+        assert code == 1, "incomplete"
+        assert "PN (2 of 3 seeds)" in shown
+        assert "left out" not in shown
+        assert "fsl-sweep: " not in shown, "it ends the study"
+        plain.append(json.loads(shown_by(capsys, [*command, "--json"], path)[1]))
+    assert plain[0] == plain[1]
 
 
 def test_an_unfinished_run_has_snapshots_of_its_complete_seeds(unfinished, capsys) -> None:
@@ -64,27 +62,12 @@ def test_an_unfinished_run_has_snapshots_of_its_complete_seeds(unfinished, capsy
     assert "No strategy chose" not in shown
 
 
-@pytest.fixture
-def damaged(complete: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A run of more trials than all files of which are compared, and a damaged file of PN."""
-    path = shutil.copytree(complete, tmp_path / "run")
-    trials = Ledger(path).planned().trials
-    monkeypatch.setattr(folder, "CHECKED", len(trials) - 1)
-    hurt = next(trial for trial in trials if (trial.method, trial.spec.seed) == ("PN", 2))
-    for file in (path / "trials" / hurt.id).rglob("*.parquet"):
-        made.flip(file)
-    return path
-
-
-@pytest.mark.parametrize("command", STUDIES, ids=lambda command: " ".join(command[:2]))
-def test_a_damaged_file_of_a_large_run_costs_its_seed(damaged, capsys, command) -> None:
-    code, shown = shown_by(capsys, command, damaged)
-    assert code == 1
-    assert "PN (2 of 3 seeds)" in shown
-    assert "fsl-sweep: " not in shown, "it ends the study"
-
-
-@pytest.mark.parametrize("command", STUDIES, ids=lambda command: " ".join(command[:2]))
-def test_both_say_the_same_numbers(unfinished, damaged, capsys, command) -> None:
-    both = [shown_by(capsys, [*command, "--json"], path)[1] for path in (unfinished, damaged)]
-    assert json.loads(both[0]) == json.loads(both[1])
+@pytest.mark.parametrize("command", [*STUDIES, COVERAGE], ids=lambda words: " ".join(words[:2]))
+def test_every_row_fits_a_terminal_of_80_columns(measured, monkeypatch, command) -> None:
+    monkeypatch.setattr("sys.stdout", terminal := io.StringIO())
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert invoke([str(measured) if word == "RUN" else word for word in command]) == 0
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
+    assert max(map(len, lines)) <= 80, terminal.getvalue()
+    assert any("  " in line.strip() for line in lines), "a table, not blocks"

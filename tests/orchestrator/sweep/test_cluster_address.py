@@ -15,28 +15,18 @@ def server():
         yield listening
 
 
-@pytest.mark.parametrize(
-    ("address", "place"),
-    [
-        ("auto", None),
-        ("head:6379", Place("head", 6379)),
-        ("10.0.0.7:6379", Place("10.0.0.7", 6379)),
-        ("ray://head:10001", Place("head", 10001)),
-        ("[::1]:6379", Place("::1", 6379)),
-    ],
-)
-def test_the_place_of_an_address(address, place):
-    assert place_of(address) == place
-
-
-WRONG = ["", "head", "head:", ":6379", "head:0", "head:99999", "http://head:1", "a b:1", "::1:1"]
-
-
-@pytest.mark.parametrize("address", WRONG)
-def test_what_is_no_address_is_a_mistake(address):
-    message = f"--address: '{address}' is neither HOST:PORT nor 'auto'"
-    with pytest.raises(ConfigError, match=message):
-        check_reachable(address)
+def test_an_address_names_a_place_or_is_a_mistake():
+    assert place_of("auto") is None
+    assert place_of("head:6379") == Place("head", 6379)
+    assert place_of("10.0.0.7:6379") == Place("10.0.0.7", 6379)
+    assert place_of("ray://head:10001") == Place("head", 10001)
+    assert place_of("[::1]:6379") == Place("::1", 6379)
+    for address in ("", "head", "head:", ":6379", "head:0", "head:99999", "http://head:1", "::1:1"):
+        message = f"--address: '{address}' is neither HOST:PORT nor 'auto'"
+        with pytest.raises(ConfigError, match=message):
+            check_reachable(address)
+    with pytest.raises(ConfigError, match="'a b:1' is neither"):
+        check_reachable("a b:1")
 
 
 def test_an_address_where_nothing_answers_is_named_with_the_reason(server, capsys):

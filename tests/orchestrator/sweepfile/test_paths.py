@@ -46,6 +46,7 @@ def root_of(sweep):
         ("data", ["benchmark.root=mine"], "here/mine"),
         ("data", ["benchmark={name: omniglot, root: mine}"], "here/mine"),
         ("data", ["benchmark.held_out=0.2"], "there/data"),
+        ("/data/omniglot", [], "/data/omniglot"),
     ],
 )
 def test_a_relative_root_is_one_from_where_it_is_written(
@@ -53,19 +54,16 @@ def test_a_relative_root_is_one_from_where_it_is_written(
 ):
     monkeypatch.setenv("PART", "part")
     monkeypatch.setenv("HOME", str(place / "home"))
-    assert root_of(load(place, root, *overrides)) == str(place / expected)
+    sweep = load(place, root, *overrides)
+    assert root_of(sweep) == str(place / expected)
+    # What a copy elsewhere would need to mean the same place.
+    assert ("# --set benchmark" in sweep.text) is (root[0] not in "/~")
 
 
 def test_a_preset_has_no_folder_of_its_own(place):
     assert read_sweep("omniglot")[2] == place / "here"
     sweep = load_sweep("omniglot", ["benchmark.root=zips"])
     assert root_of(sweep) == str(place / "here" / "zips")
-
-
-def test_an_absolute_root_and_none_stay_as_they_are(place):
-    absolute = load(place, "/data/omniglot")
-    assert root_of(absolute) == "/data/omniglot"
-    assert "--set" not in absolute.text
     assert root_of(load(place, "null")) is None
 
 

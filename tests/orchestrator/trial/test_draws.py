@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+import submitted
+import torch
 from made import spec, trainable
 from pools import blank_pool
+from trained import AUGMENTED, EPISODES, batches, indices, pool_index, training
 
 from fsl_sweep.datasets.splits.attributes import AttributeOptions, attribute_benchmark
 from fsl_sweep.datasets.splits.writers import writer_benchmark
@@ -14,8 +17,76 @@ from fsl_sweep.orchestrator.records.spec import BatchTraining, EpisodicTraining
 from fsl_sweep.orchestrator.trial.draws import TrainingDraws
 from fsl_sweep.orchestrator.trial.objectives import fixed_support_of, objective_tasks
 
+FIXED = {**EPISODES, "fixed_support": True}
 RAGGED = {"way": "all", "shot": 1, "query": "rest"}
 SHAPE = {"way": 3, "shot": 2, "query": 2}
+
+
+def seen(kind, data, number=1, **changes):
+    """Support and queries ``[task, way, each]`` of an epoch, as a learner or a submission has them.
+
+    As pool indices, -1 of images that are augmented.
+    """
+    if kind == "submission":
+        items = submitted.given(data, submitted.spec(**changes), number).items
+        support, query, _ = zip(*submitted.shown(items), strict=True)
+        return [pool_index(data, np.stack(part)) for part in (support, query)]
+    steps = batches(training(data, **changes), number)
+    parts = ([getattr(batch, part) for batch in steps] for part in ("support", "query"))
+    return [indices(data, torch.cat(part)) for part in parts]
+
+
+@pytest.mark.parametrize("kind", ["learner", "submission"])
+def test_episodes_are_of_training_examples_and_come_anew_in_each_epoch(data, kind):
+    (support, query), again, second = (seen(kind, data, n, batches=5) for n in (1, 1, 2))
+    assert (support.shape, query.shape) == ((10, 3, 1), (10, 3, 2))
+    labels = data.train.pool.labels
+    assert (labels[support] == labels[query]).all()
+    for task in np.concatenate([support, query], axis=2):
+        assert set(task.ravel()) <= set(data.train.examples)
+        assert len(set(task.ravel())) == 9
+        assert len(set(labels[task[:, 0]])) == 3
+    assert np.array_equal(support, again[0])
+    assert not np.array_equal(support, second[0])
+
+
+@pytest.mark.parametrize("kind", ["learner", "submission"])
+def test_fixed_support_uses_the_same_examples_in_every_epoch(data, kind):
+    def used(number, seed=0):
+        parts = seen(kind, data, number, train=FIXED, batches=60, seed=seed)
+        return [{*part.ravel()} for part in parts]
+
+    (support, queries), (again, _), (other, _) = used(1), used(2), used(1, seed=1)
+    assert support == again != other  # which examples are fixed depends on the seed
+    assert len(support) == 12  # one example for each of the 12 base classes
+    assert not queries & support
+
+
+@pytest.mark.parametrize("augment_support", [False, True])
+@pytest.mark.parametrize("kind", ["learner", "submission"])
+def test_support_images_are_augmented_only_where_they_are_to_be(data, kind, augment_support):
+    train = {**EPISODES, "shot": 2, "augment_support": augment_support}
+    support, query = seen(kind, data, train=train, batches=3, augment=AUGMENTED)
+    assert (support >= 0).all() == (support >= 0).any() == (not augment_support)
+    assert not (query >= 0).any()
+
+
+@pytest.mark.parametrize("kind", ["learner", "submission"])
+def test_labelled_batches_pass_over_all_examples_before_any_returns(data, kind):
+    changes = {"train": {"batch_size": 12}, "batches": 18}
+    if kind == "learner":
+        steps = batches(training(data, learner={"name": "supervised"}, **changes), 1)
+        steps = [(indices(data, batch.images), batch.labels.numpy()) for batch in steps]
+    else:
+        items = submitted.given(data, submitted.spec(mode="batch", **changes)).items
+        steps = [
+            (pool_index(data, submitted.unit(images)), labels) for (images, labels), _ in items
+        ]
+    order, labels = (np.concatenate(part) for part in zip(*steps, strict=True))
+    assert len(data.train.examples) == 108
+    assert set(order[:108]) == set(order[108:]) == set(data.train.examples)
+    assert set(labels) == set(range(12))
+    assert (data.train.classes[labels] == data.train.pool.labels[order]).all()
 
 
 def epoch(data, number, batches, **train):

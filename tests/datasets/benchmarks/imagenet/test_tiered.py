@@ -86,13 +86,8 @@ def test_the_pickled_lists(opened, write_tree):
 def test_fewer_base_classes_leave_the_others_unused(opened, write_tree):
     root = write_tree(pickles())
     whole, few, more, other = (
-        opened(NAME, root, **OPTIONS, **options)
-        for options in (
-            {},
-            {"base_classes": 64},
-            {"base_classes": 100},
-            {"base_classes": 64, "seed": 1},
-        )
+        opened(NAME, root, **OPTIONS, base_classes=count, seed=seed)
+        for count, seed in ((None, 0), (64, 0), (100, 0), (64, 1))
     )
     others = {"val": (97, 194), "novel": (160, 320)}
     assert counts_of(few) == {"train": (64, 128), "base": (64, 128), **others}

@@ -56,7 +56,7 @@ class ImagePool:
             if value is not None and np.shape(value) != shape:
                 raise BadData(f"The {name} of a pool have shape {np.shape(value)}, not {shape}.")
         if np.any((self.labels < 0) | (self.labels >= classes)):
-            raise BadData(f"Labels of a pool of {classes} classes are from 0 to {classes - 1}.")
+            raise BadData(f"Labels of a pool of {classes} classes must be from 0 to {classes - 1}.")
         if self.families is not None:
             counts = np.bincount(self.labels, minlength=classes).tolist()
             if len(set(zip(self.families, counts, strict=True))) != len(set(self.families)):

@@ -52,8 +52,8 @@ def refused(tmp_path):
             call(*arguments, **options)
         cause, text = caught.value.__cause__, f"{caught.typename}: {caught.value}"
         if cause is not None and str(cause):
-            told = cause.errors()[0]["msg"] if isinstance(cause, ValidationError) else str(cause)
-            text = "...".join(text.rsplit(told, 1))
+            shown = cause.errors()[0]["msg"] if isinstance(cause, ValidationError) else str(cause)
+            text = "...".join(text.rsplit(shown, 1))
         return re.sub(rf"{re.escape(str(tmp_path.parent))}/[\w-]+", "TMP", text)
 
     return refused
@@ -64,13 +64,13 @@ def refusals(write_tree, opened, refused):
     """What a benchmark says, by case, of files that differ from good ones; None leaves one out."""
 
     def refusals(name, cases, good=None, **options) -> dict[str, str]:
-        told = {}
+        messages = {}
         for case, changes in cases.items():
             files = {**(good or {}), **changes}
             files = {path: content for path, content in files.items() if content is not None}
             root = write_tree(files, re.sub(r"\W+", "-", case))
             root.mkdir(exist_ok=True)
-            told[case] = refused(opened, name, root, **options)
-        return told
+            messages[case] = refused(opened, name, root, **options)
+        return messages
 
     return refusals

@@ -83,16 +83,16 @@ def test_checking_counts_compares_with_what_is_published_and_reads_every_byte(
 
 def test_what_is_not_there_is_named_with_what_to_do(source, home, opened, refused, snapshot):
     root, gone = source(), home / "gone"
-    told = [
+    messages = [
         refused(prepare, "omniglot", None, {}, home),
         refused(prepare, "omniglot", gone, {}, home),
         refused(check, NAME, OPTIONS, root, home),
     ]
     prepare(NAME, root, OPTIONS, home)
     (store,) = prepared_stores(NAME, home)
-    told.append(refused(opened, NAME, None, **{**OPTIONS, "image_size": 9}))
-    told.append(refused(opened, NAME, gone, **OPTIONS))
-    assert [text.replace(store.name, "STORE") for text in told] == snapshot
+    messages.append(refused(opened, NAME, None, **{**OPTIONS, "image_size": 9}))
+    messages.append(refused(opened, NAME, gone, **OPTIONS))
+    assert [text.replace(store.name, "STORE") for text in messages] == snapshot
     assert not prepare("glyphs", None, GLYPHS, home)[1]
 
 
@@ -102,9 +102,9 @@ def test_two_sources_that_fit_ask_for_the_root_and_damage_is_no_hindrance(
     first, second = source("first"), source("second", value=3)
     prints = [opened(NAME, root, **OPTIONS).fingerprint for root in (first, second, second)]
     assert prints[0] != prints[1] == prints[2]
-    told = refused(opened, NAME, **OPTIONS)
-    assert f"benchmark.root: '{NAME}' has been prepared from several sources" in told
-    assert {"from TMP/first", "from TMP/second"} <= set(re.findall(r"from TMP/\w+", told))
+    message = refused(opened, NAME, **OPTIONS)
+    assert f"benchmark.root: '{NAME}' has been prepared from several sources" in message
+    assert {"from TMP/first", "from TMP/second"} <= set(re.findall(r"from TMP/\w+", message))
     (prepared_stores(NAME, home)[0] / "sheet.json").write_text("{")
     assert opened(NAME, **OPTIONS).fingerprint in prints
     with pytest.raises(BadData, match="is damaged"):

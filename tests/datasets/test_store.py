@@ -57,9 +57,9 @@ def test_what_is_damaged_edited_or_of_another_format_is_refused(stored, refused,
     def changed(name, change):
         whole = (stored / name).read_bytes()
         (stored / name).write_bytes(change(whole))
-        told = refused(lambda: open_store(stored).pools())
+        message = refused(lambda: open_store(stored).pools())
         (stored / name).write_bytes(whole)
-        return told
+        return message
 
     def pickled(content):
         np.save(stored / "main.labels.npy", np.zeros(3, dtype=object), allow_pickle=True)
@@ -79,9 +79,9 @@ def test_what_is_damaged_edited_or_of_another_format_is_refused(stored, refused,
         "edited": (SHEET, lambda content: content.replace(b'"class 0"', b'"renamed"')),
         "another format": (SHEET, of_format_99),
     }
-    told = {what: changed(*change) for what, change in changes.items()}
+    messages = {what: changed(*change) for what, change in changes.items()}
     (stored / "main.images.npy").unlink()
-    assert {**told, "missing": refused(open_store, stored)} == snapshot
+    assert {**messages, "missing": refused(open_store, stored)} == snapshot
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, BadData])

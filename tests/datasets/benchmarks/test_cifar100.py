@@ -119,17 +119,17 @@ def test_what_is_not_cifar_100_is_refused(folder, opened, refusals, snapshot):
 
 
 def test_where_the_files_are_looked_for(tmp_path, refused, snapshot):
-    told = [refused(find_source, tmp_path)]
+    messages = [refused(find_source, tmp_path)]
     zipped = "cifar100/cifar100_png.zip"
     write_files(tmp_path, {zipped: b""})
     assert find_source(tmp_path) == find_source(tmp_path / zipped) == tmp_path / zipped
     write_files(tmp_path, {"cifar100/CIFAR-100.tar": b""})
-    told.append(refused(find_source, tmp_path))
+    messages.append(refused(find_source, tmp_path))
     (tmp_path / ARCHIVE).write_bytes(b"")
     assert find_source(tmp_path) == tmp_path / ARCHIVE
     (tmp_path / FOLDER).mkdir()
     assert find_source(tmp_path) == tmp_path / FOLDER
-    assert told == snapshot
+    assert messages == snapshot
 
 
 class TestFc100(BenchmarkContract):

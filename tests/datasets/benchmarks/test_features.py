@@ -96,8 +96,10 @@ def test_the_signature_is_of_the_arrays_and_not_of_the_place(save, opened, tmp_p
     first, moved, other = map(file_signature, files)
     assert first == moved != other
     files[0].write_bytes(files[0].read_bytes()[:-9])
-    told = refused(opened, "features", files[0])
-    assert told.startswith("BadData: TMP/clip.safetensors is not a readable .npz or .safetensors")
+    message = refused(opened, "features", files[0])
+    assert message.startswith(
+        "BadData: TMP/clip.safetensors is not a readable .npz or .safetensors"
+    )
 
 
 def changed(row, value):
@@ -155,23 +157,23 @@ BAD_MEMBERS = {
 def test_files_that_cannot_be_used_are_refused_and_leave_nothing(
     save, opened, tmp_path, refused, snapshot, monkeypatch
 ):
-    def told_of(path):
+    def message_of(path):
         return refused(opened, "features", path)
 
-    told = {what: told_of(save(**changes)) for what, changes in BAD_ARRAYS.items()}
+    messages = {what: message_of(save(**changes)) for what, changes in BAD_ARRAYS.items()}
     for what, members in BAD_MEMBERS.items():
         members = {"labels.npy": npy(np.zeros(4, int)), **members}
-        told[what] = told_of(write_zip(tmp_path / "hostile.npz", members))
+        messages[what] = message_of(write_zip(tmp_path / "hostile.npz", members))
     whole = save().read_bytes()
     rotten = bytearray(whole)
     rotten[len(rotten) // 3] ^= 1
     write_files(tmp_path, {"truncated.npz": whole[:-100], "rotten.npz": bytes(rotten)})
     for name in ("truncated.npz", "rotten.npz", "gone.npz", ""):
-        told[name] = told_of(tmp_path / name)
+        messages[name] = message_of(tmp_path / name)
     with monkeypatch.context() as patch:
         patch.setattr(module, "_MOST_BYTES", 3000)
-        told["a bomb"] = told_of(save(compressed=True))
-    assert told == snapshot
+        messages["a bomb"] = message_of(save(compressed=True))
+    assert messages == snapshot
     assert not list((tmp_path / "home").glob("datasets/[!.]*"))
     for name, problem in (("hostile", "Object arrays"), ("rotten", "Bad CRC")):
         write_zip(tmp_path / "hostile.npz", BAD_MEMBERS["object header"])

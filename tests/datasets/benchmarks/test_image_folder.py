@@ -64,11 +64,11 @@ def test_splits_that_cannot_be_made_are_refused(write_tree, folder, tmp_path, re
     root, file = write_tree(IMAGES), tmp_path / "split.json"
     lists = [{"base": base, "val": [], "novel": []} for base in ([1], ["clas0"], ["class0"])]
     flat = write_tree({path.partition("/")[2]: image for path, image in IMAGES.items()}, "flat")
-    told = [refused(folder, flat, by="superclass"), refused(folder, root, split_file=file)]
+    messages = [refused(folder, flat, by="superclass"), refused(folder, root, split_file=file)]
     for content in ("{", '{"base": []}', *map(json.dumps, lists)):
         file.write_text(content)
-        told.append(refused(folder, root, split_file=file))
-    assert told == snapshot
+        messages.append(refused(folder, root, split_file=file))
+    assert messages == snapshot
     with pytest.raises(ValidationError, match="sum to more than 1"):
         folder(root, base=0.9, val=0.2, novel=0.2)
 
@@ -130,7 +130,7 @@ def test_trees_that_are_no_class_folders_are_refused(write_tree, folder, refused
     for tree in trees[-2:]:
         (tree / "dog").mkdir(parents=True)
     trees.append(write_tree({"cat/1.png": b"", "dog/": b""}, "zipped", zipped=True))
-    told = [refused(read, tree) for tree in trees]
+    messages = [refused(read, tree) for tree in trees]
     broken = {f"{name}/1.png": b"no image at all" for name in "abc"}
-    told += [refused(folder, write_tree(broken, "photos", zipped)) for zipped in (False, True)]
-    assert told == snapshot
+    messages += [refused(folder, write_tree(broken, "photos", zipped)) for zipped in (False, True)]
+    assert messages == snapshot

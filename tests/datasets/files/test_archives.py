@@ -153,10 +153,10 @@ def test_damaged_lying_and_too_large_zips_are_refused(write_tree, tmp_path, refu
     large = write_tree({"a": bytes(1000), "b": bytes(1000)}, "large", zipped=True)
     bounds = (Bounds(member_bytes=999), Bounds(total_bytes=1999), Bounds(members=1))
     changes = (lambda c: c.replace(b"one", b"eno", 1), lambda c: c[:-30], lambda _: b"")
-    told = [refused(read, path) for path in (liar, tmp_path / "twice.zip", tmp_path / "none")]
-    told += [refused(read, large, bound) for bound in bounds]  # before anything is read
-    told += [refused(read, altered(change)) for change in changes]
-    assert [*told, refused(read, altered(encrypted, {"x": b"1"}))] == snapshot
+    messages = [refused(read, path) for path in (liar, tmp_path / "twice.zip", tmp_path / "none")]
+    messages += [refused(read, large, bound) for bound in bounds]  # before anything is read
+    messages += [refused(read, altered(change)) for change in changes]
+    assert [*messages, refused(read, altered(encrypted, {"x": b"1"}))] == snapshot
 
 
 def test_links_to_files_are_followed_and_broken_ones_named(write_tree, tmp_path, refused, snapshot):
@@ -167,12 +167,12 @@ def test_links_to_files_are_followed_and_broken_ones_named(write_tree, tmp_path,
     with open_tree(path) as tree:
         linked = next(m for m in tree.members if m.path == "a/link")
     target.write_bytes(b"grown since")
-    told = [refused(tree.read, linked)]
+    messages = [refused(tree.read, linked)]
     target.unlink()
-    told += [refused(tree.read, linked), refused(read, path)]
+    messages += [refused(tree.read, linked), refused(read, path)]
     (path / "a" / "link").unlink()
     (path / "a" / "loop").symlink_to(path / "a")
-    assert [*told, refused(read, path)] == snapshot
+    assert [*messages, refused(read, path)] == snapshot
 
 
 def header(size, kind=tarfile.REGTYPE):
@@ -226,10 +226,10 @@ def test_compressed_tars_may_be_joined_and_padded_but_not_damaged(tmp_path, refu
     write_files(tmp_path, changes)
     tracemalloc.start()
     bounds = Bounds(members=10, total_bytes=1_000_000)
-    told = [refused(read, tmp_path / name, bounds) for name in changes]
+    messages = [refused(read, tmp_path / name, bounds) for name in changes]
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert told == snapshot
+    assert messages == snapshot
     assert most < 6_000_000
     signatures = set()
     for text in (b"no tar at all", b"no tar at ALL"):  # known by the checksum, not decompressed

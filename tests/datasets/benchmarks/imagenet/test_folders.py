@@ -83,11 +83,11 @@ def test_further_classes_are_those_that_are_not_listed(write_tree, zipped, name,
 def test_missing_empty_and_double_classes_are_named(write_tree, refused, snapshot):
     only = {path: content for path, content in FILES.items() if path.startswith(WANTED[0])}
     twice = {f"{part}/{path}": content for part in "ab" for path, content in FILES.items()}
-    told = [refused(read, write_tree(only, zipped=zipped)) for zipped in (False, True)]
-    told.append(refused(read, write_tree(twice, "twice", zipped=True)))
+    messages = [refused(read, write_tree(only, zipped=zipped)) for zipped in (False, True)]
+    messages.append(refused(read, write_tree(twice, "twice", zipped=True)))
     empty = write_tree(only, "empty")
     (empty / WANTED[1]).mkdir()
-    assert [*told, refused(read, empty)] == snapshot
+    assert [*messages, refused(read, empty)] == snapshot
     assert read(write_tree({"cat/1.png": b""}, "other")) is None
 
 

@@ -168,10 +168,10 @@ def test_the_lists_of_images_say_which_are_trained_on(
     assert seen(benchmark, "train") == every("base", (0, 2, 4))
     assert seen(benchmark, "base") == every("base", (1, 3))
     assert seen(benchmark, "novel") == every("novel", (0, 2, 4))
-    told = []
+    messages = []
     for files in (lists((6,)), {"val.csv": "filename,label\nn0185567200000003.jpg\n"}):
-        told.append(refused(opened, NAME, write_files(root, files), **OPTIONS))
-    assert told == snapshot
+        messages.append(refused(opened, NAME, write_files(root, files), **OPTIONS))
+    assert messages == snapshot
 
 
 @pytest.mark.parametrize("text", [str, str.encode])
@@ -218,8 +218,8 @@ def test_files_that_cannot_be_used_or_are_missing_are_named(refusals, snapshot):
     name = "mini-imagenet-cache-{}.pkl".format
     cases = {what: {name("val"): pickle.dumps(content, 2)} for what, content in BAD_CACHES.items()}
     cases |= {"no test": {name("test"): None}, "nothing": dict.fromkeys(caches(3))}
-    told = refusals(NAME, cases, caches(3), **OPTIONS)
+    messages = refusals(NAME, cases, caches(3), **OPTIONS)
     cut_off, few = categories("val", range(3))[:-100], categories("val", range(3), labels=[0])
     file = "miniImageNet_category_split_val.pickle"
     cases = {"labels": {file: few}, "cut off": {file: cut_off}}
-    assert {**told, **refusals(NAME, cases, category_files(), **OPTIONS)} == snapshot
+    assert {**messages, **refusals(NAME, cases, category_files(), **OPTIONS)} == snapshot

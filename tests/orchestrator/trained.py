@@ -14,6 +14,7 @@ from fsl_sweep.orchestrator.trial.trial import Trial
 
 AUGMENTED = "crop-jitter-flip"
 EPISODES = {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2}
+FIXED = {**EPISODES, "fixed_support": True}
 BATCHES = {"batch_size": 8}
 
 

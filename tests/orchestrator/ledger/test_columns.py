@@ -29,19 +29,16 @@ def table() -> pa.Table:
 def put(name: str, values: Callable[[list], list] | float | None) -> Change:
     """Replace a column's values, or with a number that of the second epoch or its third task."""
 
-    def changed(rows: list) -> list:
+    def change(before: pa.Table) -> pa.Table:
+        rows, field = before[name].to_pylist(), before.schema.field(name)
         if callable(values):
-            return values(rows)
-        if isinstance(rows[1], list):
+            rows = values(rows)
+        elif isinstance(rows[1], list):
             rows[1][2] = values
         else:
             rows[1] = values
-        return rows
-
-    def change(before: pa.Table) -> pa.Table:
-        field = before.schema.field(name)
-        array = pa.array(changed(before[name].to_pylist()), field.type)
-        return before.set_column(before.schema.get_field_index(name), field, array)
+        at = before.schema.get_field_index(name)
+        return before.set_column(at, field, pa.array(rows, field.type))
 
     return change
 

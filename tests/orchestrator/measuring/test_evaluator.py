@@ -6,24 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from evaluated import (
-    CPU,
-    NOVEL,
-    built,
-    counts,
-    drawn,
-    images_by_hand,
-    main,
-    measured,
-    only,
-    surely_above,
-)
+from evaluated import CPU, NOVEL, built, counts, drawn, images_by_hand, measured, only
 from made import benchmark, trainable, writer_benchmark
-from trained import history, run
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
-from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.learners.at_once import AtOnce, at_once
@@ -150,19 +137,6 @@ def test_what_a_learner_cannot_answer_is_refused(benchmarks):
         learner.classifier.bias[0] = torch.nan
     with pytest.raises(TrialFailure, match=r"the learner's answers to \d+ of \d+ images"):
         measured(base, drawn(base, 3, 3), learner)
-
-
-def test_the_classifier_learns_the_embedded_benchmark(tmp_path):
-    options = {"base_alphabets": 2, "val_alphabets": 1, "novel_alphabets": 1, "examples": 60}
-    easy = {"classes_per_alphabet": 5, "image_size": 16}
-    glyphs = open_benchmark("in-distribution:glyphs", {**options, **easy}, None, tmp_path / "home")
-    learner, train = {"name": "classifier"}, {"batch_size": 32}
-    spec = trainable(learner=learner, train=train, epochs=1, batches=100)
-    protocol = main(glyphs, 60, 60, episode=Episode(way=5, shot=1, query=5))
-    storage = run(tmp_path / "run", spec, glyphs, protocol=protocol)
-    assert history(storage, spec, glyphs, protocol).complete
-    novel = storage.read_epoch(1, protocol.id).scores[NOVEL]
-    assert surely_above(novel, 0.1 + 0.3)  # chance is one in the ten base classes
 
 
 @pytest.mark.parametrize("name", ["protonet", "classifier", "fomaml", "maml"])

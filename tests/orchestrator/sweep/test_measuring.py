@@ -107,10 +107,16 @@ def test_the_budget_counts_training_only(sweep, tmp_path, monkeypatch):
 
 
 def kept(ledger):
-    return {trial: ledger.trial(trial).snapshot_epochs() for trial in ledger.read_plan().specs}
+    """Trial and epoch of the weights that are there."""
+    trials = {trial: ledger.trial(trial) for trial in ledger.read_plan().specs}
+    return {(name, epoch) for name, trial in trials.items() for epoch in trial.snapshot_epochs()}
 
 
-@pytest.mark.parametrize("keep", ["all", "chosen", "last", "none"])
+# Which epochs of three are there when the last is measured.
+KEPT = {"all": (1, 2, 3), "chosen": (1, 2, 3), "last": (3,), "none": ()}
+
+
+@pytest.mark.parametrize("keep", KEPT)
 def test_the_weights_that_are_kept_during_a_run_and_after_it(sweep, tmp_path, monkeypatch, keep):
     ledger, during = Ledger(tmp_path / "run"), []
 
@@ -127,14 +133,11 @@ def test_the_weights_that_are_kept_during_a_run_and_after_it(sweep, tmp_path, mo
     monkeypatch.setattr(execute, "RayProcess", Looking)
     executed(sweep, tmp_path / "run", f"keep={keep}", "seeds=[0]")
     plan = ledger.read_plan()
-    assert {tuple(there) for epoch, there in during if epoch == 3} == {
-        {"all": (1, 2, 3), "chosen": (1, 2, 3), "last": (3,), "none": ()}[keep]
-    }
-    chosen = {trial: [] for trial in plan.specs}
-    for trial, epoch in sorted(chosen_snapshots(ledger.histories(plan), plan.selectors)):
-        chosen[trial].append(epoch)
-    fixed = {"all": [1, 2, 3], "last": [3], "none": []}
-    assert kept(ledger) == (chosen if keep == "chosen" else dict.fromkeys(chosen, fixed.get(keep)))
+    assert {tuple(there) for epoch, there in during if epoch == 3} == {KEPT[keep]}
+    chosen = chosen_snapshots(ledger.histories(plan), plan.selectors)
+    if keep != "chosen":
+        chosen = {(trial, epoch) for trial in plan.specs for epoch in KEPT[keep]}
+    assert kept(ledger) == chosen
     assert executed(sweep, tmp_path / "run", f"keep={keep}", "seeds=[0]") == Executed()
     assert all(history.complete for history in ledger.histories(plan))
 
@@ -142,7 +145,7 @@ def test_the_weights_that_are_kept_during_a_run_and_after_it(sweep, tmp_path, mo
 def test_one_trial_without_ray_keeps_what_a_run_keeps_while_it_trains(sweep, tmp_path):
     prepared = prepare(str(sweep), tmp_path, [*FEW, "keep=last"], [])
     assert execute.execute_one(prepared, 0).status == "done"
-    assert kept(prepared.ledger)[prepared.plan.trials[0].id] == [3]
+    assert kept(prepared.ledger) == {(prepared.plan.trials[0].id, 3)}
 
 
 def test_chosen_is_the_union_over_strategies_and_seeds(sweep, run):
@@ -155,28 +158,17 @@ def test_chosen_is_the_union_over_strategies_and_seeds(sweep, run):
         unions.append(chosen_snapshots(ledger.histories(plan), plan.selectors))
         assert {plan.specs[trial].seed for trial, _ in unions[-1]} == {0, 1}
     executed(sweep, run, selectors.replace("SNAPSHOT", "last, val, base"), "keep=chosen")
-    left = {(trial, epoch) for trial, epochs in kept(ledger).items() for epoch in epochs}
-    assert left == set.union(*unions)
+    assert (left := kept(ledger)) == set.union(*unions)
     assert len(left) > max(map(len, unions)) or unions[0] == unions[1] == unions[2]
 
 
-@pytest.mark.parametrize(
-    ("keep", "snapshots", "expected"),
-    [
-        ("all", None, "all"),
-        ("chosen", None, "chosen"),
-        ("last", None, "last"),
-        ("none", None, "none"),
-        ("none", "last", "last"),
-        ("last", "last", "last"),
-        ("none", "chosen", "chosen"),
-        ("last", "all", "all"),
-    ],
-)
-def test_training_keeps_what_is_measured_afterwards(sweep, keep, snapshots, expected):
-    measure = {"x": {"snapshots": snapshots, "episode": {"shot": 2}}} if snapshots else {}
-    prepared = prepare(str(sweep), None, [f"keep={keep}", f"measure={measure}"], [])
-    assert prepared.plan.kept_while_training == expected
+def test_training_keeps_what_is_measured_afterwards(sweep):
+    more = {("none", "last"): "last", ("last", "last"): "last", ("none", "chosen"): "chosen"}
+    more["last", "all"] = "all"
+    for (keep, snapshots), expected in ({(keep, None): keep for keep in KEPT} | more).items():
+        measure = {"x": {"snapshots": snapshots, "episode": {"shot": 2}}} if snapshots else {}
+        prepared = prepare(str(sweep), None, [f"keep={keep}", f"measure={measure}"], [])
+        assert prepared.plan.kept_while_training == expected, (keep, snapshots)
 
 
 def test_a_protocol_that_needs_pruned_weights_is_refused_before_anything_trains(

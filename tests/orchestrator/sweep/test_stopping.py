@@ -6,23 +6,32 @@ import subprocess
 import sys
 
 import pytest
-from commands import SIGNALS, heed_signals
-
-from fsl_sweep.orchestrator.cli import app
-from fsl_sweep.orchestrator.sweep.stopping import Stopped, signals_stop
+from commands import heed_signals
 
 SCRIPT = """
 import signal, sys, time
-from fsl_sweep.orchestrator.sweep.stopping import Stopped, ended_at_once, signals_stop
-with signals_stop(), ended_at_once(lambda: print("at once", flush=True)):
+from fsl_sweep.orchestrator.cli.app import _guarded
+from fsl_sweep.orchestrator.sweep.stopping import ended_at_once
+
+def command():
     try:
         print("running", flush=True)
         time.sleep(60)
-        print("slept")
-    except Stopped as stop:
+    except KeyboardInterrupt as stop:  # what handles Ctrl-C handles the others
         print("stopping", stop.code, flush=True)
-        time.sleep(60)
+        time.sleep(float(sys.argv[1]))
+        raise
+
+def handlers():
+    return [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+
+before = handlers()
+with ended_at_once(lambda: print("at once", flush=True)):
+    code = _guarded(command)
+print("tidily", handlers() == before)
+sys.exit(code)
 """
+CODES = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129}
 
 
 def under_nohup():
@@ -31,46 +40,30 @@ def under_nohup():
 
 
 @pytest.mark.parametrize(
-    ("prepare", "ignored", "first", "second", "code"),
+    ("sent", "prepare"),
     [
-        (heed_signals, [], "SIGINT", "SIGINT", 130),
-        (heed_signals, [], "SIGTERM", "SIGTERM", 143),
-        (heed_signals, [], "SIGHUP", "SIGTERM", 129),
-        (under_nohup, ["SIGHUP"], "SIGTERM", "SIGINT", 143),
+        *(([name], heed_signals) for name in CODES),
+        (["SIGINT", "SIGINT"], heed_signals),
+        (["SIGTERM", "SIGTERM"], heed_signals),
+        (["SIGHUP", "SIGTERM"], heed_signals),
+        (["SIGTERM", "SIGINT"], under_nohup),
     ],
 )
-def test_a_second_signal_ends_at_once_with_the_code_of_the_first(
-    prepare, ignored, first, second, code
-):
-    process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True, preexec_fn=prepare
-    )
+def test_a_signal_ends_a_command_with_its_code_and_a_second_one_at_once(sent, prepare):
+    seconds, pipes = str(60 * (len(sent) - 1)), dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    command = [sys.executable, "-c", SCRIPT, seconds]
+    process = subprocess.Popen(command, **pipes, text=True, preexec_fn=prepare)
     assert process.stdout.readline() == "running\n"
-    for name in [*ignored, first]:
+    if prepare is under_nohup:
+        process.send_signal(signal.SIGHUP)
+    process.send_signal(getattr(signal, sent[0]))
+    assert process.stdout.readline() == f"stopping {CODES[sent[0]]}\n"
+    for name in sent[1:]:
         process.send_signal(getattr(signal, name))
-    assert process.stdout.readline() == f"stopping {code}\n"
-    process.send_signal(getattr(signal, second))
-    rest, _ = process.communicate(timeout=30)
-    assert (rest, process.returncode) == ("at once\n", code)
-
-
-@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
-def test_each_signal_ends_a_command_with_its_code(name, code, capsys):
-    def command():
-        os.kill(os.getpid(), getattr(signal, name))
-        raise AssertionError("the signal came too late")
-
-    numbers = [getattr(signal, name) for name in SIGNALS]
-    before = [signal.signal(number, signal.SIG_DFL) for number in numbers]
-    try:
-        assert app._guarded(command) == code
-        assert [signal.getsignal(number) for number in numbers] == [signal.SIG_DFL] * 3
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
-    assert capsys.readouterr().err.startswith("Stopped. What was recorded is kept")
-    with pytest.raises(KeyboardInterrupt), signals_stop():  # what handles Ctrl-C handles the others
-        raise Stopped(getattr(signal, name))
+    rest, errors = process.communicate(timeout=30)
+    end = "tidily True\n" if len(sent) == 1 else "at once\n"
+    assert (rest, process.returncode) == (end, CODES[sent[0]])
+    assert errors.startswith("Stopped. What was recorded is kept") is (len(sent) == 1)
 
 
 MAIN = """

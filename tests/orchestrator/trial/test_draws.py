@@ -6,7 +6,7 @@ import submitted
 import torch
 from made import spec, trainable
 from pools import blank_pool
-from trained import AUGMENTED, EPISODES, batches, indices, pool_index, training
+from trained import AUGMENTED, EPISODES, FIXED, batches, indices, pool_index, training
 
 from fsl_sweep.datasets.splits.writers import writer_benchmark
 from fsl_sweep.orchestrator.errors import BadData
@@ -16,7 +16,6 @@ from fsl_sweep.orchestrator.records.spec import BatchTraining, EpisodicTraining
 from fsl_sweep.orchestrator.trial.draws import TrainingDraws
 from fsl_sweep.orchestrator.trial.objectives import fixed_support_of, objective_tasks
 
-FIXED = {**EPISODES, "fixed_support": True}
 RAGGED = {"way": "all", "shot": 1, "query": "rest"}
 SHAPE = {"way": 3, "shot": 2, "query": 2}
 

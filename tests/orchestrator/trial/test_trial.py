@@ -17,6 +17,7 @@ from trained import (
     AUGMENTED,
     BATCHES,
     EPISODES,
+    FIXED,
     content,
     history,
     numbers,
@@ -36,11 +37,11 @@ from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.records.spec import Fold
 from fsl_sweep.orchestrator.trial.trial import Trial
 
-FIXED = {**EPISODES, "fixed_support": True}
 ADAM = {"name": "adam", "lr": 0.01, "weight_decay": 0.0, "clip_norm": 0.01}
 UNTRAINED = {"backbone": {"name": "identity"}, "optimizer": None, "schedule": [], "train": None}
 MAML = {"name": "maml", "way": 3, "inner_steps": 2, "inner_steps_test": 1, "batch_norm": "running"}
 META = {**BATCHES, "meta": {"epochs": 2, **EPISODES}}
+OTHERS = {**FIXED, "shot": 2, "query": 3}
 
 
 def of(name, epochs=2, options=(), **changes):
@@ -62,6 +63,9 @@ KINDS = {
     "classifier": of("classifier", train=BATCHES),
     "every second epoch": trainable(epochs=5, every=2),
     "untrained": of("logistic", 1, batches=0, **UNTRAINED),
+    # FIX-ML is for learners of either kind, and the training episode is not the measured one.
+    "svm of six ways": of("svm", 1, train={**OTHERS, "way": 6}),
+    "fomaml of more shots": of("fomaml", 1, {"way": 3, "inner_steps_test": 1}, train=OTHERS),
     "submission": submitted.spec("protos-go-on", epochs=2, augment=AUGMENTED),
     "submission without a state": submitted.spec("protos", "batch", epochs=2, augment=AUGMENTED),
 }
@@ -85,10 +89,14 @@ def test_a_trial_that_is_measured_again_or_resumed_is_the_same_bit_for_bit(tmp_p
         data = in_distribution(benchmark(examples=40), seed=0)
     storage, main = run(tmp_path / "uninterrupted", spec, data), main_of(data)
     assert history(storage, spec, data).complete
+    assert storage.read_resume() is None
     files, epochs = ("end.json", f"measured/{main.id}.parquet"), spec.recorded_epochs
     expected, measured = content(storage, data), [*map(storage.folder.read, files)]
     assert [*expected[0]] == [f"{epoch:04}.safetensors" for epoch in epochs]
     assert len(set(expected[0].values())) == len(epochs)
+    first = storage.read_epoch(epochs[0], main.id)
+    unknown = {str(first.train_loss), str(first.learning_rate)} == {"nan"}
+    assert unknown is (kind.split()[0] in ("untrained", "submission"))
     storage.folder.remove(files[1])
     todo = {epoch: [main] for epoch in storage.to_measure(main.id)}
     again = [*Measuring(spec, storage, {MAIN: data}, todo, CPU).run()]
@@ -178,17 +186,14 @@ def test_what_does_not_fit_is_not_used_and_the_trial_starts_again(
 
 
 def test_every_single_bit_of_a_state_is_noticed(tmp_path, stopped):
-    cut = copied(stopped, tmp_path)
-    ((path,), rng) = cut.folder.path.glob("resume.*"), random.Random(5)
-    state = path.read_bytes()
-    for at in [*range(100), *rng.sample(range(len(state)), 100), len(state) - 1]:
-        flipped = bytearray(state)
-        flipped[at] ^= 1 << rng.randrange(8)
-        path.write_bytes(flipped)
-        assert cut.read_resume() is None, at
-    for size in (0, 1, 50, len(state) // 2, len(state) - 1):
-        path.write_bytes(state[:size])
-        assert cut.read_resume() is None, size
+    cut, rng = copied(stopped, tmp_path), random.Random(5)
+    (path,) = cut.folder.path.glob("resume.*")
+    last = len(state := path.read_bytes()) - 1
+    for at in [*range(100), *rng.sample(range(last), 100), last]:
+        bit = bytes([state[at] ^ 1 << rng.randrange(8)])
+        for harmed in (state[:at] + bit + state[at + 1 :], state[:at]):
+            path.write_bytes(harmed)
+            assert cut.read_resume() is None, at
 
 
 def test_a_harmed_folder_gives_the_identical_trial_or_a_message(
@@ -217,18 +222,11 @@ def test_a_fold_trial_trains_on_the_other_classes_and_is_measured_on_the_folds(t
     assert trial.benchmark.fingerprint == fold_benchmark(data, **fold).fingerprint
     assert len(trial.benchmark.val.classes) == 4
     snapshots, _, losses = content(run(tmp_path, spec, data), data)
-    # Its classifier knows 8 of the 12 base classes, and its draws are its own.
+    # Its classifier knows 8 of the 12 base classes, and its draws are its own, as a seed's are.
     assert load(snapshots["0003.safetensors"])["classifier.bias"].shape == (8,)
-    other = spec.model_copy(update={"fold": Fold(folds=3, index=2, seed=4)})
-    assert content(run(tmp_path, other, data), data)[2] != losses
-
-
-def test_a_finished_trial_is_done_and_leaves_no_state(tmp_path, data, undisturbed):
-    storage = run(tmp_path, spec := trainable(seed=1), data)
-    recorded = history(storage, spec, data)
-    assert (recorded.complete, recorded.epochs.tolist()) == (True, [1, 2, 3])
-    assert storage.read_resume() is None
-    assert len({*undisturbed[2], *content(storage, data)[2]}) == 6  # losses of another seed
+    for change in ({"fold": Fold(folds=3, index=2, seed=4)}, {"seed": 1}):
+        other = run(tmp_path, spec.model_copy(update=change), data)
+        assert len({*losses, *content(other, data)[2]}) == 6
 
 
 def broken_head(self, support, query):
@@ -291,17 +289,3 @@ def test_the_budget_counts_what_was_spent_before_an_interruption(tmp_path, data)
     put_state(storage, {**state, "spent": 1001.0})
     recorded = history(run(tmp_path, spec, data), spec, data)
     assert (recorded.end.status, recorded.epochs.tolist()) == ("budget", [1])
-
-
-@pytest.mark.parametrize(
-    ("learner", "way"),
-    [({"name": "svm"}, 6), ({"name": "fomaml", "way": 3, "inner_steps_test": 1}, 3)],
-    ids=str,
-)
-def test_a_learner_of_either_kind_trains_on_episodes_of_its_own_with_a_fixed_support(
-    tmp_path, data, learner, way
-):
-    """FIX-ML is for any of them, and the training episode is not the measured one."""
-    train = {"way": way, "shot": 2, "query": 3, "tasks_per_batch": 2, "fixed_support": True}
-    spec = trainable(epochs=1, learner=learner, train=train)
-    assert history(run(tmp_path, spec, data), spec, data).complete

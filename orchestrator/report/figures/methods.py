@@ -134,9 +134,9 @@ def _difference(
     return Bar(
         group=f"{a} minus {b}" if headed else f"{a} minus",
         names=names if headed else (b,),
-        mean=effect,
+        mean=mean,
         low=100 * low,
         high=100 * high,
         within=(100 * thick[0], 100 * thick[1]),
-        about=f"{a} minus {b}, {', '.join(names)}: {effect:+.2f}",
+        about=f"{a} minus {b}, {', '.join(names)}: {mean:+.2f}",
     )

@@ -44,8 +44,8 @@ _RENAMED = {
     "snapshot": "snapshot_selector",
     "hyperparameter": "hyperparameter_selector",
     "selector": "hyperparameter_selector",
-    "kept": "on_front",
     "required": "needed",
+    "kept": "on_front",
     "evaluations": "novel_evaluations",
 }
 _INLINE = {"strategy", "result", "report"}
@@ -209,10 +209,13 @@ def _stability(stability: Stability, metric: Mapping[str, str]) -> dict[str, Any
 
 def plain(value: Any) -> Any:
     """Return a record as plain data, by its fields; null for what JSON has no number for."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
     if isinstance(value, Comparison):
         value = value.as_dict()
+    if isinstance(value, Snapshot):
+        names = ("trial", "configuration", "hyperparameters", "epoch")
+        value = {name: getattr(value, name) for name in names}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {key: plain(member) for key, member in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):

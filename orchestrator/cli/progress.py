@@ -178,9 +178,9 @@ def trial_label(
 
 def _snapshots(todo: Mapping[str, Todo]) -> str:
     """``12 snapshots to measure under 5-shot, precise``."""
-    protocols = [names for epochs in todo.values() for names in epochs.values()]
-    protocols = dict.fromkeys(name for names in protocols for name in names)
-    return f"{counted(len(protocols), 'snapshot')} to measure under {', '.join(protocols)}"
+    wanted = [names for epochs in todo.values() for names in epochs.values()]
+    protocols = dict.fromkeys(name for names in wanted for name in names)
+    return f"{counted(len(wanted), 'snapshot')} to measure under {', '.join(protocols)}"
 
 
 def _scores(record: EpochRecord) -> str:

@@ -35,9 +35,9 @@ def to_html(report: Content) -> str:
 def page(content: blocks.Document, figured: Mapping[str, Sequence[Figure]] = {}) -> str:
     """Return a document as a page, ending in a newline.
 
-    The answer comes first, the rest is collapsed; a link to ``#SECTION`` opens it, and on paper all
-    is open. Readable on a phone and in dark mode; figures are drawings whose text can be selected.
-    All names are escaped.
+    The answer comes first, the rest is collapsed unless the document is ``opened``; a link to
+    ``#SECTION`` opens it, and on paper all is open. Readable on a phone and in dark mode;
+    figures are drawings whose text can be selected. All names are escaped.
 
     Args:
         content: what to show.
@@ -76,14 +76,16 @@ def body(
         inside = [*map(_figure, figured.get(section.key, ())), *map(shown, section.blocks)]
         if inside:
             title = f"<h2>{escaped(section.title)}</h2>"
-            yield collapsed(title, inside, section.key if linked else "")
+            key = section.key if linked else ""
+            yield collapsed(title, inside, key, content.opened and linked)
 
 
-def collapsed(summary: str, inside: Iterable[str], key: str = "") -> str:
+def collapsed(summary: str, inside: Iterable[str], key: str = "", opened: bool = False) -> str:
     """Show what a click opens, and a link to ``key``: browsers open what they scroll to."""
     name = f' id="{key}"' if key else ""
     parts = (
-        f'<details><summary>{summary}</summary><div class="inside"{name}>',
+        f"<details{' open' if opened else ''}><summary>{summary}</summary>"
+        f'<div class="inside"{name}>',
         *inside,
         "</div></details>",
     )

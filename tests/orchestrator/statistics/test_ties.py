@@ -68,8 +68,8 @@ def test_the_earlier_of_equals(selector: str) -> None:
     (snapshot,) = select([noisy("M", UP, DOWN, UP)], [selector], ["val"]).selections
     assert (snapshot.epoch, snapshot.regret) == (1, 0.0)
     trials = [noisy("M", UP, configuration="a"), noisy("M", DOWN, configuration="b")]
-    (configuration,) = select(trials, ["last"], [selector]).selections
-    assert configuration.configuration == "a"
+    (selection,) = select(trials, ["last"], [selector]).selections
+    assert selection.snapshot.configuration == "a"
     (front,) = select(trials, ["last"], ["pareto"]).fronts
     assert len(front.kept) == 2
 

@@ -247,7 +247,7 @@ print(json.dumps([same, len(killed), len(listener.of("failed_once")), measured])
 
 
 def test_trials_of_a_dead_node_go_on_elsewhere_with_the_same_numbers(tmp_path):
-    script = SCRIPT.format(helpers=[str(HELPERS), str(HELPERS / "sweep")])
+    script = SCRIPT.format(helpers=[str(HELPERS.parent), str(HELPERS), str(HELPERS / "sweep")])
     command = [sys.executable, "-c", script, tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -35,9 +35,9 @@ def spread_figure(kinds: Sequence[SetsOf], names: tuple[str, str]) -> Figure:
         "over the sets, with its mean."
     )
     lines = Panel(f"{ahead[0]} minus {ahead[1]}", lambda axes: _distribution(axes, kinds))
-    return Figure(
-        "flips", caption, (), [lines, *(_histogram(*kind, names) for kind in kinds)], shared=""
-    )
+    panels = [lines, *(_histogram(*kind, names) for kind in kinds)]
+    legend = [*names, *(name for name, _, _ in kinds)]
+    return Figure("flips", caption, legend, panels, shared="")
 
 
 def _distribution(axes: "Axes", kinds: Sequence[SetsOf]) -> None:
@@ -68,9 +68,9 @@ def _histogram(
     def draw(axes: "Axes") -> None:
         means = [100 * spread.means for spread in spreads]
         edges = np.histogram_bin_edges(np.concatenate(means), bins="auto").tolist()
-        for number, (accuracy, method) in enumerate(zip(means, names, strict=True)):
-            axes.hist(accuracy, edges, color=colour(number), alpha=0.45, label=label(method))
-            axes.axvline(float(accuracy.mean()), color=colour(number), ls=dashes(number))
+        for number, (accuracies, method) in enumerate(zip(means, names, strict=True)):
+            axes.hist(accuracies, edges, color=colour(number), alpha=0.45, label=label(method))
+            axes.axvline(float(accuracies.mean()), color=colour(number), ls=dashes(number))
         axes.set(xlabel="accuracy, %", ylabel="sets")
 
     return Panel(name, draw)

@@ -18,28 +18,31 @@ def mixtures_figure(curves: MixtureCurve, uniform: float | None) -> Figure:
     Source: "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution", appendix E.
 
     Args:
-        curves: of at least one method.
+        curves: at least one method.
         uniform: |N| / (|N| + |B|), where it is known.
     """
 
     def draw(axes: "Axes") -> None:
         axes.set(xlabel="lambda: probability of a novel class", ylabel="accuracy, %")
-        for number, curve in enumerate(curves.methods):
-            low, high = 100 * np.array([band(cell)[:2] for cell in curve.cells]).T
+        for number, method in enumerate(curves.methods):
+            low, high = 100 * np.array([band(cell)[:2] for cell in method.cells]).T
             axes.fill_between(curves.weights, low, high, alpha=0.15, lw=0, color=colour(number))
-            means = [100 * cell.novel.mean for cell in curve.cells]
-            look = {"marker": marker(number), "ms": 3, "label": label(curve.method)}
+            means = [100 * cell.novel.mean for cell in method.cells]
+            look = {"marker": marker(number), "ms": 3, "label": label(method.method)}
             axes.plot(curves.weights, means, color=colour(number), **look)
-            straight = 100 * np.array(curve.linear)
+            straight = 100 * np.array(method.linear)
             axes.plot(curves.weights, straight, ls=":", lw=0.9, color=colour(number))
         axes.plot([], [], ls=":", lw=0.9, color=SOFT, label=label("linear mixture"))
         if uniform is not None:
             name = label("|N| / (|N| + |B|)")
             axes.axvline(uniform, color=SOFT, lw=0.8, ls="--", label=name)
 
-    bands = ", ".join(dict.fromkeys(band(curve.cells[0])[2] for curve in curves.methods))
+    bands = ", ".join(dict.fromkeys(band(method.cells[0])[2] for method in curves.methods))
     caption = (
         f"Accuracy where a class of a task is novel with probability lambda; bands: {bands}. "
         "Dotted: (1 - lambda) BaseGen + lambda NovelGen of the same snapshots."
     )
-    return Figure("lambda", caption, (), [Panel("", draw)])
+    if uniform is not None:
+        caption += " Dashed: lambda |N| / (|N| + |B|), where all classes are drawn alike."
+    names = [method.method for method in curves.methods]
+    return Figure("lambda", caption, names, [Panel("", draw)], shaped=True)

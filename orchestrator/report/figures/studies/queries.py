@@ -16,7 +16,7 @@ Points = Sequence[tuple[int, float]]
 
 
 def queries_figure(methods: Sequence[tuple[str, Points, Points]]) -> Figure:
-    """Draw half-widths over queries: of each method its name, predicted and measured ones."""
+    """Of each method its name, and the predicted and the measured half-widths."""
 
     def draw(axes: "Axes") -> None:
         from matplotlib.ticker import LogLocator

@@ -134,10 +134,10 @@ class TrialLedger:
     def compact(self, protocol: str) -> None:
         """Put the measurements of all snapshots of an ended trial into one file.
 
-        Where some are missing nothing changes.
+        Where some are missing, or the trial may be tried again, nothing changes.
         """
         content, plain = self._content(), self.folder.read_json(END)
-        if plain is None:
+        if plain is None or content.end is None or content.end.retriable:
             return
         checksum = content.compacted.get(protocol)
         compacted = self.measurements.compact(protocol, content.weights, checksum)

@@ -176,7 +176,15 @@ class _Jobs:
                 count += sum(map(len, todo.values())) - failed
                 if failed:
                     return Measured(count, failed, reasons)
+        self._compact(protocols, trials)
         return Measured(count)
+
+    def _compact(self, protocols: Sequence[PlannedProtocol], trials: Collection[str]) -> None:
+        """Compact what a process that was killed after its last record left uncompacted."""
+        for protocol in (protocol for protocol in protocols if protocol.snapshots != "chosen"):
+            for storage in map(self.ledger.trial, trials):
+                if storage.measurements.files(protocol.id):
+                    storage.compact(protocol.id)
 
 
 class _Failures(SweepListener):

@@ -9,6 +9,7 @@ from commands import TINY, WithoutRay
 
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
 from fsl_sweep.orchestrator.planning.prepare import prepare
 from fsl_sweep.orchestrator.selection.chosen import chosen_snapshots
@@ -88,6 +89,25 @@ def test_a_lost_main_measurement_is_made_again_from_the_snapshots_to_the_byte(sw
     (run / next(iter(before))).write_bytes(b"harmed")
     assert executed(sweep, run) == Executed(measured=Measured(3))
     assert {path: data for path, (_, data) in files(run, "measured/*.parquet").items()} == before
+
+
+@pytest.mark.usefixtures("untrained")
+def test_what_was_killed_before_it_was_compacted_is_compacted_by_the_next_run(
+    sweep, run, tmp_path, monkeypatch
+):
+    """Without measuring anything again."""
+    undisturbed = shutil.copytree(run, tmp_path / "undisturbed")
+    executed(sweep, undisturbed, SHOT)
+    with monkeypatch.context() as patch:
+        patch.setattr(TrialLedger, "compact", lambda *_: None)
+        assert executed(sweep, run, SHOT) == Executed(measured=Measured(12))
+    assert len(files(run, "measured/*/*.record")) == 12
+    monkeypatch.setattr(execute, "RayProcess", lambda *_: pytest.fail("it starts Ray"))
+    assert executed(sweep, run, SHOT) == Executed()
+    for pattern in ("measured/**/*.*", "end.json"):
+        after, expected = files(run, pattern), files(undisturbed, pattern)
+        assert after.keys() == expected.keys()
+        assert all(data == expected[path][1] for path, (_, data) in after.items())
 
 
 def test_the_budget_counts_training_only(sweep, tmp_path, monkeypatch):

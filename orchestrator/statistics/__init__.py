@@ -21,7 +21,6 @@ from fsl_sweep.orchestrator.statistics.intervals import (
 )
 from fsl_sweep.orchestrator.statistics.over_seeds import difference_over_seeds
 from fsl_sweep.orchestrator.statistics.power import (
-    predicted_half_width,
     predicted_power,
     required_classes,
     required_seeds,
@@ -84,7 +83,6 @@ __all__ = [
     "optimal_queries",
     "pair_components",
     "paired_interval",
-    "predicted_half_width",
     "predicted_power",
     "required_classes",
     "required_seeds",

@@ -23,6 +23,7 @@ from fsl_sweep.orchestrator.statistics.intervals import (
     IDENTICAL,
     mixture_error,
 )
+from fsl_sweep.orchestrator.statistics.moderation import SeedVariance
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class PairComponents:
         classes: of the mean over tasks of one class each, so that C classes have ``classes / C``;
             None if the classes are not known.
         shape: numbers of seeds of a, of seeds of b, and of tasks.
+        pilot: variances between the means of these seeds, of a and of b, and how well each is
+            known.
         caution: why not to trust them, or None.
     """
 
@@ -48,6 +51,7 @@ class PairComponents:
     selection: float
     classes: float | None
     shape: tuple[int, int, int]
+    pilot: tuple[SeedVariance, SeedVariance]
     caution: str | None
 
 
@@ -129,6 +133,7 @@ def pair_components(
     parts: Sequence[Part],
     resampled: tuple[ArrayLike, ArrayLike] | None = None,
     tuples: ArrayLike | None = None,
+    pilot: tuple[SeedVariance, SeedVariance] | None = None,
 ) -> PairComponents:
     """Return the components of the difference of two methods.
 
@@ -138,27 +143,47 @@ def pair_components(
         resampled: accuracies of what each seed chose on resampled tasks, ``[S_a, 1 + R]`` and
             ``[S_b, 1 + R]``, as of ``variance_of_selection``.
         tuples: classes of each task of a single part, int ``[T, ways]``, drawn uniformly.
+        pilot: variances between the means of seeds, where they are moderated or known to be 0; by
+            default those of these seeds alone.
 
     Raises:
         ValueError: as ``moments``, or the classes cannot be drawn.
     """
     pair = moments(parts)
-    fewest, tasks = min(pair.shape[:2]), pair.shape[2]
+    pilot = pilot or own_variances(pair)
+    drawn = [n for n, v in zip(pair.shape[:2], pilot, strict=True) if v.freedom < inf]
     classes = None
     if tuples is not None:
         a, b = (Accuracies.of(table).of_tasks for table in parts[0][1:])
         classes = variance_of_classes(a - b, tuples)
-    between = [mean - rest for mean, rest in zip(pair.means, pair.rest, strict=True)]
+    between = [variance.value - rest for variance, rest in zip(pilot, pair.rest, strict=True)]
     negative = pair.negative or min(between) < -1e-12
+    known = all(variance.known for variance in pilot)
+    caution = _caution(min(drawn, default=FEW_SEEDS), pair.shape[2], negative)
     return PairComponents(
-        seeds=(max(0.0, between[0]), max(0.0, between[1])) if fewest > 1 else (nan, nan),
-        rest=(pair.rest[0] * tasks, pair.rest[1] * tasks),
-        tasks=pair.shared * tasks,
-        selection=variance_of_selection(pair, resampled),
+        seeds=(max(0.0, between[0]), max(0.0, between[1])) if known else (nan, nan),
+        rest=(pair.rest[0] * pair.shape[2], pair.rest[1] * pair.shape[2]),
+        tasks=pair.shared * pair.shape[2],
+        selection=variance_of_selection(pair, resampled, drawing_nothing(pilot)),
         classes=classes,
         shape=pair.shape,
-        caution=IDENTICAL if any(pair.identical) else _caution(fewest, tasks, negative),
+        pilot=pilot,
+        caution=IDENTICAL if any(pair.identical) else caution,
     )
+
+
+def own_variances(pair: PairMoments) -> tuple[SeedVariance, SeedVariance]:
+    """Return the variances between the means of seeds, of a and of b, by these seeds alone."""
+    first, second = (
+        SeedVariance(value, seeds - 1)
+        for value, seeds in zip(pair.means, pair.shape[:2], strict=True)
+    )
+    return first, second
+
+
+def drawing_nothing(between: tuple[SeedVariance, SeedVariance]) -> tuple[bool, bool]:
+    """Return whether a and b draw nothing."""
+    return between[0].freedom == inf, between[1].freedom == inf
 
 
 def moments(parts: Sequence[Part]) -> PairMoments:
@@ -195,7 +220,9 @@ def moments(parts: Sequence[Part]) -> PairMoments:
 
 
 def variance_of_selection(
-    pair: PairMoments, resampled: tuple[ArrayLike, ArrayLike] | None
+    pair: PairMoments,
+    resampled: tuple[ArrayLike, ArrayLike] | None,
+    fixed: tuple[bool, bool] = (False, False),
 ) -> float:
     """Return the variance of a difference by selection tasks that all seeds of a method share.
 
@@ -210,6 +237,7 @@ def variance_of_selection(
         pair: moments of the same seeds.
         resampled: accuracies of the choice of each seed of a ``[S_a, 1 + R]`` and of b
             ``[S_b, 1 + R]``. The first column is not a resample; one with NaN does not count.
+        fixed: whether a and b draw nothing, so that all that their one row varies is shared.
 
     Returns:
         0 without resamples, or with fewer than two seeds of a method or three resamples.
@@ -220,13 +248,22 @@ def variance_of_selection(
     values = np.concatenate(tables)
     values = values[:, np.isfinite(values).all(axis=0)]
     count, cut = values.shape[1], len(tables[0])
-    if min(len(table) for table in tables) < 2 or count < 3:
+    alone = any(len(t) < 2 and not of_one for t, of_one in zip(tables, fixed, strict=True))
+    if alone or count < 3:
         return 0.0
     covariance = np.cov(values)
     within = covariance[:cut, :cut], covariance[cut:, cut:]
-    drawn = sum(float(c.sum() - np.trace(c)) / (len(c) * (len(c) - 1)) for c in within)
+    drawn = sum(_shared_by_seeds(c) for c in within)
     drawn -= 2 * float(covariance[:cut, cut:].mean())
     return 2 * max(0.0, drawn * (1 - sqrt(2 / (count - 1))) - pair.shared)
+
+
+def _shared_by_seeds(covariance: np.ndarray) -> float:
+    """Return the mean covariance of two seeds; of a single one its variance."""
+    seeds = len(covariance)
+    if seeds == 1:
+        return float(covariance[0, 0])
+    return float(covariance.sum() - np.trace(covariance)) / (seeds * (seeds - 1))
 
 
 def _between(weighted: Sequence[tuple[float, Accuracies]]) -> float:

@@ -33,7 +33,7 @@ difference_over_seeds(TABLE, TABLE, 1.0)
 moments([])
 pair_components([(1.0, TABLE, TABLE)], tuples=np.zeros((3, 2)))
 pair_components([(1.0, TABLE, TABLE)], tuples=[[0, 1], [1, 0], [0, 1], [1, 0]])
-predicted_half_width(PAIR, (1, 3), 100)
+predicted_power(PAIR, 0.1, (1, 3), 100)
 predicted_power(PAIR, 0.1, (3, 3), 1)
 required_seeds(PAIR, 0.0)
 required_tasks(PAIR, 0.1, 1.0)
@@ -112,7 +112,7 @@ def test_what_is_refused(snapshot) -> None:
     names = {name: value for module in modules(statistics) for name, value in vars(module).items()}
     names |= {"np": np, "nan": np.nan, "inf": np.inf, "FINE": [0.2, 0.4]}
     names["TABLE"] = np.full((3, 4), 0.5)
-    names["PAIR"] = names["PairComponents"]((0.1, 0.1), (0, 0), 0, 0, None, (3, 3, 9), None)
+    names["PAIR"] = statistics.pair_components([(1.0, np.eye(3), np.eye(3))])
     names["first"] = lambda _, means: np.zeros(len(means["val"]), int)
 
     def single(mean: float, p_value: float) -> statistics.Comparison:

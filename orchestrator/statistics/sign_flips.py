@@ -18,16 +18,18 @@ from numpy.typing import ArrayLike
 LEAST_ROWS = 6
 """Fewer rows have at most 16 patterns of signs: no p value of theirs is below 5 %."""
 
-_EXACT = 11
-_DRAWN = 1023
+_EXACT = 16
+_DRAWN = 9_999
+_AT_ONCE = 2_000_000
+"""How many sums are held in memory at once."""
 
 
 def pairwise_p_values(values: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Return two-sided p values of the differences between columns of ``values [rows, columns]``.
 
     The statistic of a pair is |sum of differences| / sqrt(sum of their squares), which orders
-    patterns of signs as Student's t does. Up to 11 rows all patterns are counted, beyond that 1,024
-    of them, always the same.
+    patterns of signs as Student's t does. Up to 16 rows all patterns are counted, beyond that
+    10,000 of them, always the same.
 
     Returns:
         Symmetric ``[columns, columns]`` with ones on the diagonal: each pair as if it were the only
@@ -45,12 +47,17 @@ def pairwise_p_values(values: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     if len(first):
         apart = table[:, first] - table[:, second]  # [rows, pairs]
         size = np.sqrt((apart**2).sum(axis=0))
-        sums = np.abs(_patterns(len(table)) @ apart)  # [patterns, pairs], the first unchanged
-        # Rounded, so that equal sums in another order are equal.
-        ratios = np.round(sums / np.where(size > 0, size, 1.0), 9)
-        single[first, second] = single[second, first] = (ratios >= ratios[0]).mean(axis=0)
-        largest = ratios.max(axis=1, keepdims=True)
-        together[first, second] = together[second, first] = (largest >= ratios[0]).mean(axis=0)
+        apart = apart / np.where(size > 0, size, 1.0)
+        patterns = _patterns(len(table))  # the first is the rows at hand
+        at_hand, counts = None, np.zeros((2, len(first)))
+        for part in np.array_split(patterns, 1 + len(patterns) * len(first) // _AT_ONCE):
+            ratios = np.abs(part @ apart)
+            if at_hand is None:  # a little less, so that equal sums in another order are equal
+                at_hand = ratios[0] - 1e-9
+            largest = ratios.max(axis=1, keepdims=True)
+            counts += (ratios >= at_hand).sum(axis=0), (largest >= at_hand).sum(axis=0)
+        for p_values, count in zip((single, together), counts, strict=True):
+            p_values[first, second] = p_values[second, first] = count / len(patterns)
     return single, together
 
 

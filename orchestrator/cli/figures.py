@@ -3,19 +3,11 @@
 import enum
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fsl_sweep.orchestrator.cli.options import (
-    Bootstrap,
-    ChooseBy,
-    Hyperparameters,
-    Metric,
-    ReportedUnder,
-    Runs,
-    Snapshots,
-)
+from fsl_sweep.orchestrator.cli.options import REPORTED, Runs, parameter, taking, written
 from fsl_sweep.orchestrator.cli.report import write
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, folder_error
 from fsl_sweep.orchestrator.text.printed import say
@@ -36,6 +28,7 @@ class Form(enum.StrEnum):
     PNG = "png"
 
 
+@taking(parameter(*part) for part in REPORTED.items())
 def figures(
     runs: Runs,
     output: Annotated[
@@ -46,12 +39,7 @@ def figures(
         float,
         typer.Option(min=6, max=40, metavar="CM", help="Such as a paper's 8.5, or 17.8 for two."),
     ] = 8.5,
-    snapshot: Snapshots = None,
-    hyperparameter: Hyperparameters = None,
-    metric: Metric = None,
-    bootstrap: Bootstrap = None,
-    protocol: ReportedUnder = None,
-    choose_by: ChooseBy = None,
+    **question: Any,
 ) -> int:
     """Write the report's figures for a paper, and print their captions.
 
@@ -62,14 +50,7 @@ def figures(
     from fsl_sweep.orchestrator.run import load_run
 
     _check(output)
-    report = load_run(runs).report(
-        snapshot,
-        hyperparameter,
-        metric=metric,
-        bootstrap=bootstrap,
-        protocol=protocol,
-        choose_by=choose_by,
-    )
+    report = load_run(runs).report(**written(question))
     _make(output)
     for figure in [drawing for drawings in drawn.figures(report).values() for drawing in drawings]:
         for number, page in enumerate(pages(figure, width)):

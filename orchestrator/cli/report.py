@@ -46,6 +46,7 @@ def report(
         bool,
         typer.Option("--benchmarks", help="Compare strategies over the benchmarks of the runs."),
     ] = False,
+    worlds: Annotated[bool, typer.Option("--worlds", hidden=True)] = False,
     studies: Annotated[
         str | None,
         typer.Option("--with", metavar="STUDY,...", help="Also show these studies: compare, ..."),
@@ -65,7 +66,7 @@ def report(
     if output is not None:
         check_output(output)
     question = written(question)
-    if benchmarks or has_several_benchmarks(runs):
+    if benchmarks or worlds or has_several_benchmarks(runs):
         of_one_run = {"ensemble": ensemble, "classes": classes, "with": studies}
         parts = ("protocol", "choose_by", "method", "configuration")
         of_one_run |= {part: question.get(part) for part in parts}

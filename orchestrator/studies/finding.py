@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, final, get_origin
+from typing import Any, final, get_origin
 
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.report import Report, formats
@@ -16,13 +16,9 @@ from fsl_sweep.orchestrator.report.document.blocks import (
 )
 from fsl_sweep.orchestrator.report.document.document import progress
 from fsl_sweep.orchestrator.selection.evidence import Evidence
-from fsl_sweep.orchestrator.studies.base import Progress, Study, StudyOptions, declared
+from fsl_sweep.orchestrator.studies.base import Drawings, Progress, Study, StudyOptions, declared
 from fsl_sweep.orchestrator.studies.catalogue import STUDIES
 from fsl_sweep.orchestrator.sweepfile.messages import validated
-
-if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.report.figures.panel import Figure
-
 
 FORMATS = ("terminal", "json", "markdown", "latex", "html")
 
@@ -82,7 +78,7 @@ class Finding:
                 yield Paragraph(f"Methods with incomplete seeds: {', '.join(partly)}.", "alarm")
 
     @cached_property
-    def figures(self) -> "Mapping[str, Sequence[Figure]]":
+    def figures(self) -> Drawings:
         """Return drawings by the key of the section that they belong to, or ``answer``."""
         with STUDIES.named_faults(self.study.name):
             return self.study.figures(self.result)

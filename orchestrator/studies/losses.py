@@ -24,11 +24,15 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     table,
     words,
 )
-from fsl_sweep.orchestrator.report.figures.studies.losses import GROUP, OBJECTIVES
+from fsl_sweep.orchestrator.report.figures.studies.losses import (
+    GROUP,
+    OBJECTIVES,
+    losses_figure,
+)
 from fsl_sweep.orchestrator.selection.chosen import wanted
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.statistics import mean_interval
-from fsl_sweep.orchestrator.studies.base import Progress, Study, StudyOptions, option
+from fsl_sweep.orchestrator.studies.base import Drawings, Progress, Study, StudyOptions, option
 from fsl_sweep.orchestrator.text.printed import counted
 
 if TYPE_CHECKING:
@@ -38,7 +42,6 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.records.plan import PlannedTrial
     from fsl_sweep.orchestrator.records.protocol import Episode
     from fsl_sweep.orchestrator.records.spec import TrialSpec
-    from fsl_sweep.orchestrator.report.figures.panel import Figure
     from fsl_sweep.orchestrator.trial.objectives import FixedSupport
 
 
@@ -84,14 +87,10 @@ class Losses:
 
     Attributes:
         options: which snapshots and tasks.
-        left_out: methods that are not trained by a loss on tasks.
-        pending: trials that must still be trained, and take no part.
         snapshots: trial by trial.
     """
 
     options: LossesOptions
-    left_out: tuple[str, ...]
-    pending: int
     snapshots: tuple[SnapshotLosses, ...]
 
     @property
@@ -147,9 +146,11 @@ class LossesStudy(Study[LossesOptions, Losses]):
         ]
         # A program and what trains nothing have no optimizer.
         trials = [planned for planned in done if planned.spec.episodic and planned.spec.optimizer]
-        left_out = dict.fromkeys(planned.method for planned in done if planned not in trials)
-        pending = len(opened.ledger.pending(opened.plan))
-        _remark(left_out, pending, progress)
+        for method in dict.fromkeys(planned.method for planned in done if planned not in trials):
+            progress(f"{method} is left out: it is not trained by a loss on tasks.")
+        if pending := len(opened.ledger.pending(opened.plan)):
+            count = counted(pending, "trial")
+            progress(f"{count} must still be trained and take no part: `fsl-sweep run`.")
         if not trials:
             raise RunFolderError(f"{opened.ledger.path} has no snapshot that was trained on tasks.")
         snapshots: list[SnapshotLosses] = []
@@ -158,7 +159,7 @@ class LossesStudy(Study[LossesOptions, Losses]):
             snapshots += measured
             which = ", ".join(filter(None, (*measured[-1].group[:2], f"seed {planned.spec.seed}")))
             progress(f"{which}: {counted(len(measured), 'snapshot')} measured")
-        return Losses(options, tuple(left_out), pending, tuple(snapshots))
+        return Losses(options, tuple(snapshots))
 
     def document(self, result: Losses) -> Document:
         """Show a row for each method, configuration and epoch."""
@@ -181,19 +182,9 @@ class LossesStudy(Study[LossesOptions, Losses]):
             "snapshots": [_plain(snapshot) for snapshot in result.snapshots],
         }
 
-    def figures(self, result: Losses) -> "Mapping[str, Sequence[Figure]]":
+    def figures(self, result: Losses) -> Drawings:
         """Draw both objectives over epochs."""
-        from fsl_sweep.orchestrator.report.figures.studies.losses import losses_figure
-
         return {"losses": [losses_figure(result.means)]}
-
-
-def _remark(left_out: Mapping[str, Any], pending: int, progress: Progress) -> None:
-    for method in left_out:
-        progress(f"{method} is left out: it is not trained by a loss on tasks.")
-    if pending:
-        count = counted(pending, "trial")
-        progress(f"{count} must still be trained and take no part: `fsl-sweep run`.")
 
 
 def _of_trial(

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     table,
     words,
 )
+from fsl_sweep.orchestrator.report.figures.studies.mixtures import mixtures_figure
 from fsl_sweep.orchestrator.selection.comparing.mixture_curve import (
     MixtureCurve,
     PairCurve,
@@ -31,14 +32,16 @@ from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics import Interval
-from fsl_sweep.orchestrator.studies.base import Progress, Study, StudyOptions, lead_of, selectors
+from fsl_sweep.orchestrator.studies.base import (
+    Drawings,
+    Progress,
+    Study,
+    StudyOptions,
+    lead_of,
+    selectors,
+)
 from fsl_sweep.orchestrator.studies.trained_on import unit_of
 from fsl_sweep.orchestrator.text.printed import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fsl_sweep.orchestrator.report.figures.panel import Figure
 
 _UNSURE = "undecided everywhere"
 _BANDS = "of two seeds both, of more +- 95 % over seeds, of one +- 95 % over tasks"
@@ -77,10 +80,7 @@ class Mixtures(Study[StudyOptions, MixtureCurves]):
     heeds = ("snapshot", "hyperparameter", "choose_by", "method", "configuration")
 
     def result(
-        self,
-        evidence: Evidence,
-        options: StudyOptions,
-        progress: Progress,
+        self, evidence: Evidence, options: StudyOptions, progress: Progress
     ) -> MixtureCurves:
         """Read every lambda. Raises RunFolderError where no method is measured at several."""
         place = evidence.source.places[0]
@@ -142,10 +142,8 @@ class Mixtures(Study[StudyOptions, MixtureCurves]):
             "pairs": [_plain_pair(pair) for pair in curves.pairs],
         }
 
-    def figures(self, result: MixtureCurves) -> "Mapping[str, Sequence[Figure]]":
+    def figures(self, result: MixtureCurves) -> Drawings:
         """Draw each method over lambda."""
-        from fsl_sweep.orchestrator.report.figures.studies.mixtures import mixtures_figure
-
         uniform = result.classes and result.classes[2]
         return {"answer": [mixtures_figure(result.curves, uniform)]}
 

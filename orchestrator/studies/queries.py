@@ -1,11 +1,11 @@
 """How many queries make the open interval shortest, for a fixed number of novel examples."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from math import ceil, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, final
+from typing import Any, final
 
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.report.document.blocks import (
@@ -16,6 +16,7 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     numbers,
     table,
 )
+from fsl_sweep.orchestrator.report.figures.studies.queries import queries_figure
 from fsl_sweep.orchestrator.selection.comparing.task_sizes import (
     MeasuredOpen,
     TaskSizes,
@@ -27,6 +28,7 @@ from fsl_sweep.orchestrator.statistics.sampling.task_sizing import (
     tasks_of_examples,
 )
 from fsl_sweep.orchestrator.studies.base import (
+    Drawings,
     Progress,
     Study,
     StudyOptions,
@@ -35,9 +37,6 @@ from fsl_sweep.orchestrator.studies.base import (
     selectors,
 )
 from fsl_sweep.orchestrator.studies.trained_on import trained_on
-
-if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.report.figures.panel import Figure
 
 _SHOWN = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100)
 """Numbers of queries in the table, besides the best and those that are measured."""
@@ -54,19 +53,9 @@ class QueriesOptions(StudyOptions):
     root: str | None = option("Where the run's data are now, to count classes.", None, "PATH")
 
 
-class QueryRow(NamedTuple):
-    """A number of queries: so many tasks, and half of their open interval's width.
-
-    Attributes:
-        queries, tasks: q and T.
-        predicted: half-width in [0, 1].
-        measured: where there are such tasks.
-    """
-
-    queries: int
-    tasks: int
-    predicted: float
-    measured: MeasuredOpen | None
+QueryRow = tuple[int, int, float, MeasuredOpen | None]
+"""q and T, half of the open interval's predicted width in [0, 1], and where there is a measured one.
+"""
 
 
 @final
@@ -124,7 +113,7 @@ class MethodQueries:
         for q in sorted({*_SHOWN, *measured, self.to_set}):
             known = measured.get(q)
             if self.tasks(q) >= 2 and (self.sizes.shot + q <= self.most or known):
-                rows.append(QueryRow(q, self.tasks(q), self._half_width(q), known))
+                rows.append((q, self.tasks(q), self._half_width(q), known))
         return rows
 
 
@@ -141,10 +130,7 @@ class Queries(Study[QueriesOptions, tuple[MethodQueries, ...]]):
     Options = QueriesOptions
 
     def result(
-        self,
-        evidence: Evidence,
-        options: QueriesOptions,
-        progress: Progress,
+        self, evidence: Evidence, options: QueriesOptions, progress: Progress
     ) -> tuple[MethodQueries, ...]:
         """Size the tasks of each method.
 
@@ -193,15 +179,13 @@ class Queries(Study[QueriesOptions, tuple[MethodQueries, ...]]):
         """Return what each method's tasks say, and the table."""
         return [_plain(method) for method in result]
 
-    def figures(self, result: tuple[MethodQueries, ...]) -> "Mapping[str, Sequence[Figure]]":
+    def figures(self, result: tuple[MethodQueries, ...]) -> Drawings:
         """Draw the half-width over the number of queries."""
-        from fsl_sweep.orchestrator.report.figures.studies.queries import queries_figure
-
         lines = [
             (
                 method.sizes.method,
-                [(row.queries, row.predicted) for row in method.rows if row.tasks >= _DRAWN],
-                [(m.queries, m.half_width) for row in method.rows if (m := row.measured)],
+                [(q, predicted) for q, tasks, predicted, _ in method.rows if tasks >= _DRAWN],
+                [(m.queries, m.half_width) for *_, m in method.rows if m],
             )
             for method in result
         ]
@@ -262,13 +246,9 @@ def _shown(method: MethodQueries) -> tuple[Block, ...]:
 
 
 def _cells(row: QueryRow) -> tuple[str, ...]:
-    return (
-        str(row.queries),
-        f"{row.tasks:,}",
-        f"{100 * row.predicted:.2f}",
-        f"{100 * row.measured.half_width:.2f}" if row.measured else "",
-        f"{row.measured.tasks:,}" if row.measured else "",
-    )
+    queries, tasks, predicted, measured = row
+    ours = (f"{100 * measured.half_width:.2f}", f"{measured.tasks:,}") if measured else ("", "")
+    return str(queries), f"{tasks:,}", f"{100 * predicted:.2f}", *ours
 
 
 def _plain(method: MethodQueries) -> dict[str, Any]:
@@ -289,11 +269,11 @@ def _plain(method: MethodQueries) -> dict[str, Any]:
 
 
 def _plain_row(row: QueryRow) -> dict[str, Any]:
-    measured = row.measured
+    queries, tasks, predicted, measured = row
     return {
-        "queries": row.queries,
-        "tasks": row.tasks,
-        "predicted": row.predicted,
+        "queries": queries,
+        "tasks": tasks,
+        "predicted": predicted,
         "measured": measured and measured.half_width,
         "measured_tasks": measured and measured.tasks,
         "protocol": measured and measured.protocol,

@@ -135,7 +135,7 @@ def _recorded(evidence: Evidence) -> dict[str, int]:
 
 
 def _classes(run: Path, root: str | None) -> dict[str, int]:
-    """Count the classes of the benchmark's splits; the tasks of a run may draw only some of them."""
+    """Count the classes of the benchmark's splits; tasks of a run may draw only some of them."""
     instead = "--base and --novel, and --classes where some are both"
     benchmark = trained_on(run, root, instead)
     # Of tasks of attribute pairs, attributes are in the place of classes.
@@ -162,13 +162,10 @@ def _completed(recorded: Mapping[str, int], named: Mapping[str, int]) -> dict[st
             instead = ", or --base and --novel" if key == "classes" else ""
             option = f"--{key.replace('_', '-')}"
             raise ConfigError("", option, f"it is not known; give it{instead}")
-    for key, of in (
-        ("way", "classes of a task"),
-        ("base", "base classes"),
-        ("novel", "novel ones"),
-    ):
+    of = {"way": "classes of a task", "base": "base classes", "novel": "novel classes"}
+    for key, what in of.items():
         if facts[key] > facts["classes"]:
-            problem = f"{facts['classes']:,} are fewer than the {facts[key]:,} {of}"
+            problem = f"{facts['classes']:,} are fewer than the {facts[key]:,} {what}"
             raise ConfigError("", "--classes", problem)
     apart = facts["base"] + facts["novel"] - facts["classes"]
     return {**facts, "shared": max(facts["shared"], apart)}

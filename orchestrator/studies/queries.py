@@ -54,8 +54,7 @@ class QueriesOptions(StudyOptions):
 
 
 QueryRow = tuple[int, int, float, MeasuredOpen | None]
-"""q and T, half of the open interval's predicted width in [0, 1], and where there is a measured one.
-"""
+"""q and T, half of the open interval's predicted width in [0, 1], and a measured one, if any."""
 
 
 @final

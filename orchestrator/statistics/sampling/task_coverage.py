@@ -14,8 +14,6 @@ import numpy as np
 
 from fsl_sweep.datasets.randomness import distinct
 
-NOT_A_SHARE = "must lie between 0 and 1"
-
 _DRAWS = 2 * 10**7
 _AT_ONCE = 2 * 10**6
 """Classes drawn in a simulation, and of them held in memory at once."""
@@ -41,10 +39,8 @@ def expected_classes_lower_bound(classes: int, way: int, tasks: int, gamma: floa
 def classes_variance_bound(way: int, tasks: int) -> float:
     """Return the greatest variance of Z: n^2 N / 2.
 
-    Source: Theorem 2. Arguments and exceptions as of ``expected_classes_lower_bound``.
+    Source: Theorem 2. Arguments as of ``expected_classes_lower_bound``.
     """
-    _check_count("classes of a task", way)
-    _check_count("tasks", tasks)
     return way**2 * tasks / 2
 
 
@@ -68,11 +64,8 @@ def tasks_for_overlap(classes: int, way: int, rho: float, gamma: float) -> float
     number.
 
     Source: Corollary 1; its example is rho 0.01, gamma 0.5, n 5: 2.397 L. ``rho`` lies in (0, 1);
-    other arguments and exceptions as of ``expected_classes_lower_bound``.
+    other arguments as of ``expected_classes_lower_bound``.
     """
-    _check_distribution(classes, way, gamma)
-    if not 0 < rho < 1:
-        raise ValueError(f"rho {NOT_A_SHARE}, not {rho}.")
     return log(4 / rho) * classes / (gamma * way)
 
 
@@ -82,23 +75,16 @@ def few_classes_probability_bound(tasks: int, eta: float, gamma: float) -> float
     For L >= n N: (1 + gamma)^2 / (2 (1 - eta)^2 gamma^2 N), and at most 1.
 
     Source: Theorem 4, with Corollary 2 (``expected_classes_of_many``). ``eta`` lies in (0, 1);
-    other arguments and exceptions as of ``expected_classes_lower_bound``.
+    other arguments as of ``expected_classes_lower_bound``.
     """
-    _check_count("tasks", tasks)
-    _check_gamma(gamma)
-    if not 0 < eta < 1:
-        raise ValueError(f"eta {NOT_A_SHARE}, not {eta}.")
     return min(1.0, (1 + gamma) ** 2 / (2 * (1 - eta) ** 2 * gamma**2 * tasks))
 
 
 def expected_classes_of_many(way: int, tasks: int, gamma: float) -> float:
     """Return the least mean of Z where L >= n N: gamma n N / (1 + gamma).
 
-    Source: Corollary 2. Arguments and exceptions as of ``expected_classes_lower_bound``.
+    Source: Corollary 2. Arguments as of ``expected_classes_lower_bound``.
     """
-    _check_count("classes of a task", way)
-    _check_count("tasks", tasks)
-    _check_gamma(gamma)
     return gamma * way * tasks / (1 + gamma)
 
 
@@ -154,24 +140,9 @@ def _covered(
 
 def _unseen(classes: int, way: int, tasks: int, gamma: float) -> float:
     """Return the probability that the rarest class is in none of the tasks."""
-    _check_distribution(classes, way, gamma)
-    _check_count("tasks", tasks)
+    if not (0 < gamma <= 1 and 0 < way <= classes and tasks > 0):
+        raise ValueError(
+            f"{tasks} tasks of {way} of {classes} classes, gamma {gamma}: each number is above 0, "
+            "gamma at most 1, and no task has more classes than there are."
+        )
     return (1 - gamma * way / classes) ** tasks
-
-
-def _check_distribution(classes: int, way: int, gamma: float) -> None:
-    _check_count("classes of a task", way)
-    _check_count("classes", classes)
-    if classes < way:
-        raise ValueError(f"Tasks of {way} classes need {way} classes or more, not {classes}.")
-    _check_gamma(gamma)
-
-
-def _check_gamma(gamma: float) -> None:
-    if not 0 < gamma <= 1:
-        raise ValueError(f"gamma must be above 0 and at most 1, not {gamma}.")
-
-
-def _check_count(what: str, count: int) -> None:
-    if isinstance(count, bool) or count != int(count) or count < 1:
-        raise ValueError(f"The number of {what} must be a whole number from 1, not {count}.")

@@ -68,7 +68,7 @@ class Accuracies:
     @classmethod
     def of(cls, values: "ArrayLike | Accuracies") -> "Accuracies":
         """Make them of an array; return them if they are accuracies already."""
-        return values if isinstance(values, cls) else cls(values)
+        return values if isinstance(values, Accuracies) else cls(values)
 
     @cached_property
     def of_tasks(self) -> np.ndarray:

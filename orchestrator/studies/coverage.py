@@ -74,7 +74,7 @@ class Coverage(Study[CoverageOptions, dict[str, Any]]):
             ConfigError: a number is not known, or too large.
         """
         named = {key: value for key in _NUMBERS if (value := getattr(options, key)) is not None}
-        facts = dict.fromkeys((*_NUMBERS, "most_train_tasks", "shared"), 0)
+        facts: dict[str, int] = dict.fromkeys((*_NUMBERS, "most_train_tasks", "shared"), 0)
         if evidence is not None:
             facts |= _recorded(evidence)
             if not {"base", "novel"} <= {*named}:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from fsl_sweep.datasets.tasks.fixed_support import QueriesFrom
-from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, TrialFailure
+from fsl_sweep.orchestrator.errors import RunFolderError, TrialFailure
 from fsl_sweep.orchestrator.records.protocol import Which
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.document.blocks import (
@@ -32,7 +32,8 @@ from fsl_sweep.orchestrator.report.figures.studies.losses import (
 from fsl_sweep.orchestrator.selection.chosen import wanted
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.statistics import mean_interval
-from fsl_sweep.orchestrator.studies.base import Drawings, Progress, Study, StudyOptions, option
+from fsl_sweep.orchestrator.studies.base import Drawings, Progress, Study, option
+from fsl_sweep.orchestrator.studies.trained_on import ShapedOptions, evaluated
 from fsl_sweep.orchestrator.text.printed import counted
 
 if TYPE_CHECKING:
@@ -45,14 +46,11 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.trial.objectives import FixedSupport
 
 
-class LossesOptions(StudyOptions):
+class LossesOptions(ShapedOptions):
     """Which snapshots, and which tasks."""
 
     snapshots: Which = option("Which snapshots.", "last")
     tasks: int = option("Tasks of each objective.", 1000, ge=2)
-    way: int | None = option("[as trained]", None, "N", ge=2)
-    shot: int | None = option("[as trained]", None, "K", ge=1)
-    query: int | None = option("[as trained]", None, "Q", ge=1)
     queries_from: QueriesFrom | None = option(
         "Of FIX-ML: examples that are not its support, or all. [as trained]", None
     )
@@ -191,9 +189,6 @@ def _of_trial(
     opened: "MeasureRequest", planned: "PlannedTrial", epochs: list[int], options: LossesOptions
 ) -> Iterator[SnapshotLosses]:
     """Give the losses of a trial's snapshots."""
-    import torch
-
-    from fsl_sweep.learners.snapshot import restored
     from fsl_sweep.orchestrator.measuring.common_tasks import trained_benchmark
     from fsl_sweep.orchestrator.measuring.images import PoolImages
     from fsl_sweep.orchestrator.measuring.losses import losses_of
@@ -201,16 +196,12 @@ def _of_trial(
 
     benchmark = trained_benchmark(planned.spec, opened.benchmarks[MAIN])
     episode, support, sets = _objectives(opened, planned.spec, benchmark.train, options)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    images = PoolImages(benchmark.train.pool, benchmark, device)
+    images: PoolImages | None = None
     for epoch in epochs:
-        path = opened.ledger.trial(planned.id).check_snapshot(epoch)
-        learner, _ = restored(path.read_bytes(), str(path))
-        if (fixed := learner.fixed_way(learner.options)) not in (None, episode.way):
-            problem = f"{planned.method} answers tasks of {fixed} classes only"
-            raise ConfigError("", "--way", f"{problem}; write {fixed}, or leave it out")
+        learner, device = evaluated(opened, planned.id, epoch, planned.method, episode.way)
+        images = images or PoolImages(benchmark.train.pool, benchmark, device)
         try:
-            losses = losses_of(learner.to(device).eval(), images, list(sets.values()))
+            losses = losses_of(learner, images, list(sets.values()))
         except TrialFailure as failure:
             raise TrialFailure(f"{planned.method}, epoch {epoch}: {failure}") from failure
         yield SnapshotLosses(planned, epoch, episode, support, dict(zip(sets, losses, strict=True)))
@@ -223,9 +214,7 @@ def _objectives(
     from fsl_sweep.orchestrator.trial.objectives import fixed_support_of, objective_tasks
 
     assert spec.episodic is not None
-    shape = {key: getattr(options, key) for key in ("way", "shot", "query")}
-    written = {key: value for key, value in shape.items() if value is not None}
-    episode = spec.episodic.model_copy(update=written)
+    episode = options.shaped(spec.episodic)
     draw = partial(objective_tasks, train, episode, options.tasks, options.seed)
     support = fixed_support_of(spec, opened.plan.specs.values())
     if support is None or support.shot != episode.shot:

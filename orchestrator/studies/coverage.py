@@ -14,15 +14,7 @@ from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import TASK_SETS
 from fsl_sweep.orchestrator.records.spec import EpisodicTraining
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Document,
-    Paragraph,
-    Section,
-    Table,
-    numbers,
-    table,
-    words,
-)
+from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.statistics.sampling import task_coverage as bounds
 from fsl_sweep.orchestrator.studies.base import Progress, Share, Study, StudyOptions, option
@@ -85,7 +77,7 @@ class Coverage(Study[CoverageOptions, dict[str, Any]]):
         refuted, verdict = _verdict(content)
         return {**content, "refuted": refuted, "verdict": verdict}
 
-    def document(self, result: dict[str, Any]) -> Document:
+    def document(self, result: dict[str, Any]) -> blocks.Document:
         """Say the verdict; then each bound beside its simulation."""
         note = (
             f"{result['classes']:,} classes, {result['way']} in a task with gamma "
@@ -94,9 +86,11 @@ class Coverage(Study[CoverageOptions, dict[str, Any]]):
             "(4): theorems, (C1): Corollary 1 of 'Two Sides of Meta-Learning Evaluation', appendix "
             "B."
         )
-        section = Section("bounds", "Bounds", (_table(result), Paragraph(note, "note")))
-        answer = (Paragraph(result["verdict"]),)
-        return Document("Training and test tasks: one distribution?", answer, (section,))
+        section = blocks.Section(
+            "bounds", "Bounds", (_table(result), blocks.Paragraph(note, "note"))
+        )
+        answer = (blocks.Paragraph(result["verdict"]),)
+        return blocks.Document("Training and test tasks: one distribution?", answer, (section,))
 
     def plain(self, result: dict[str, Any]) -> dict[str, Any]:
         """Return the numbers, the bounds and the verdict."""
@@ -243,7 +237,7 @@ def _counted(facts: Mapping[str, Any]) -> str:
     return f" ({counted} of the trial with the fewest; {most:,} at most)"
 
 
-def _table(values: Mapping[str, Any]) -> Table:
+def _table(values: Mapping[str, Any]) -> blocks.Table:
     def row(what: str, key: str, digits: str = ".4g") -> tuple[str, ...]:
         return what, format(values[key], digits), format(values[f"{key}_simulated"], digits)
 
@@ -257,4 +251,4 @@ def _table(values: Mapping[str, Any]) -> Table:
     if "few_classes" in values:
         what = f"probability of {floor(values['few_classes']):,} classes or fewer, at most (4)"
         rows.append(row(what, "few_classes_probability", ".2g"))
-    return table(words("") + numbers(["bound", "simulated"]), rows)
+    return blocks.table(blocks.words("") + blocks.numbers(["bound", "simulated"]), rows)

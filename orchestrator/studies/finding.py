@@ -7,13 +7,7 @@ from typing import Any, final, get_origin
 
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.report import Report, formats
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Block,
-    Bullets,
-    Document,
-    Paragraph,
-    Section,
-)
+from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.report.document.document import progress
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.studies.base import Drawings, Progress, Study, StudyOptions, declared
@@ -44,14 +38,14 @@ class Finding:
         return self.evidence is None or self.evidence.completeness.trained
 
     @cached_property
-    def document(self) -> Document:
+    def document(self) -> blocks.Document:
         """Return what every format for people shows: first what is missing, last what to doubt."""
         with STUDIES.named_faults(self.study.name):
             content = self.study.document(self.result)
         sections = content.sections
         if content.warnings:
-            cautions = Bullets(tuple(map(self._sentence, content.warnings)))
-            sections += (Section("cautions", "Cautions", (cautions,)),)
+            cautions = blocks.Bullets(tuple(map(self._sentence, content.warnings)))
+            sections += (blocks.Section("cautions", "Cautions", (cautions,)),)
         banner = (*self._missing(), *content.banner)
         return replace(
             content, banner=banner, sections=sections, complete=self.complete, opened=True
@@ -64,18 +58,20 @@ class Finding:
         first = caution[0] if begins in known else caution[0].upper()
         return f"{first}{caution[1:]}".removesuffix(".") + "."
 
-    def _missing(self) -> Iterable[Block]:
+    def _missing(self) -> Iterable[blocks.Block]:
         """Say of which trials the finding is, where these are not all."""
         if self.evidence is None:
             return
         if text := self.evidence.question.scope:
-            yield Paragraph(text, "note")
+            yield blocks.Paragraph(text, "note")
         if not self.complete:
             there = self.evidence.completeness
             yield from progress(there)
             partly = [name for m in there.seeds if (name := there.named(m)) != m]
             if partly:
-                yield Paragraph(f"Methods with incomplete seeds: {', '.join(partly)}.", "alarm")
+                yield blocks.Paragraph(
+                    f"Methods with incomplete seeds: {', '.join(partly)}.", "alarm"
+                )
 
     @cached_property
     def figures(self) -> Drawings:

@@ -15,15 +15,7 @@ from fsl_sweep.datasets.tasks.fixed_support import QueriesFrom
 from fsl_sweep.orchestrator.errors import RunFolderError, TrialFailure
 from fsl_sweep.orchestrator.records.protocol import Which
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Document,
-    Paragraph,
-    Section,
-    Table,
-    numbers,
-    table,
-    words,
-)
+from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.report.figures.studies.losses import (
     GROUP,
     OBJECTIVES,
@@ -159,7 +151,7 @@ class LossesStudy(Study[LossesOptions, Losses]):
             progress(f"{which}: {counted(len(measured), 'snapshot')} measured")
         return Losses(options, tuple(snapshots))
 
-    def document(self, result: Losses) -> Document:
+    def document(self, result: Losses) -> blocks.Document:
         """Show a row for each method, configuration and epoch."""
         means, tasks = result.means, counted(result.options.tasks, "base training task")
         text = (
@@ -167,9 +159,11 @@ class LossesStudy(Study[LossesOptions, Losses]):
             "over tasks. ML: random support. FIX-ML: fixed support. "
             f"{_row(means[0])[2]}: {means[0]['episode']} tasks."
         )
-        notes = [Paragraph(note, "note") for note in _notes(means)]
-        section = Section("losses", "Losses", (_table([_row(row) for row in means]), *notes))
-        return Document("The objectives of ML and FIX-ML", (Paragraph(text),), (section,))
+        notes = [blocks.Paragraph(note, "note") for note in _notes(means)]
+        section = blocks.Section("losses", "Losses", (_table([_row(row) for row in means]), *notes))
+        return blocks.Document(
+            "The objectives of ML and FIX-ML", (blocks.Paragraph(text),), (section,)
+        )
 
     def plain(self, result: Losses) -> dict[str, Any]:
         """Return the means, and each snapshot's own losses."""
@@ -231,13 +225,13 @@ def _interval(snapshots: list[SnapshotLosses], key: str) -> dict[str, Any] | Non
     return {"mean": mean.mean, "low": mean.low, "high": mean.high, "n": mean.n}
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> Table:
+def _table(rows: Sequence[tuple[str, ...]]) -> blocks.Table:
     """Return a table of the columns that any row fills."""
     heads = ("method", "config", "episode", "epoch", "trials", "ML", "FIX-ML")
     kept = [at for at in range(len(heads)) if any(row[at] for row in rows)]
-    columns = words(*(heads[at] for at in kept if at < 3))
-    columns += numbers([heads[at] for at in kept if at >= 3])
-    return table(columns, [[row[at] for at in kept] for row in rows])
+    columns = blocks.words(*(heads[at] for at in kept if at < 3))
+    columns += blocks.numbers([heads[at] for at in kept if at >= 3])
+    return blocks.table(columns, [[row[at] for at in kept] for row in rows])
 
 
 def _row(means: Mapping[str, Any]) -> tuple[str, ...]:

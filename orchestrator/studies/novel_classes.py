@@ -13,15 +13,7 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import BadData, ConfigError
 from fsl_sweep.orchestrator.records.paper_names import ClassSetName
 from fsl_sweep.orchestrator.records.snapshot import Snapshot
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Block,
-    Document,
-    Paragraph,
-    Section,
-    numbers,
-    table,
-    words,
-)
+from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.report.figures.studies.flips import spread_figure
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.statistics import (
@@ -203,18 +195,18 @@ class NovelClasses(Study[NovelClassesOptions, Flips]):
             sets=tuple(findings),
         )
 
-    def document(self, result: Flips) -> Document:
+    def document(self, result: Flips) -> blocks.Document:
         """Say which snapshot is truly better; then what each kind and size of sets showed."""
         (a, by), (b, _) = result.pair
-        picked = Paragraph(f"{a} against {b}, by {by}.")
-        return Document(
+        picked = blocks.Paragraph(f"{a} against {b}, by {by}.")
+        return blocks.Document(
             headline=f"{result.names[0]} against {result.names[1]} on random class sets",
-            answer=(Paragraph(_truth(result)), *map(Paragraph, _often_wrong(result))),
+            answer=(blocks.Paragraph(_truth(result)), *map(blocks.Paragraph, _often_wrong(result))),
             sections=tuple(
-                Section(f"sets-{number}", _title(sets), _shown(result, sets))
+                blocks.Section(f"sets-{number}", _title(sets), _shown(result, sets))
                 for number, sets in enumerate(result.sets)
             ),
-            banner=(picked, Paragraph(f"Class set: {result.class_set}.")),
+            banner=(picked, blocks.Paragraph(f"Class set: {result.class_set}.")),
             warnings=tuple(
                 dict.fromkeys(s.stability.caution for s in result.sets if s.stability.caution)
             ),
@@ -370,7 +362,7 @@ def _title(sets: SetFindings) -> str:
     return f"{sets.stability.flips.n} random {sets.over} of {sets.described}"
 
 
-def _shown(result: Flips, sets: SetFindings) -> tuple[Block, ...]:
+def _shown(result: Flips, sets: SetFindings) -> tuple[blocks.Block, ...]:
     """Show shares with their 95 % intervals, and the spread over the sets."""
     stable, (better, _) = sets.stability, result.ordered
     events = (
@@ -380,7 +372,7 @@ def _shown(result: Flips, sets: SetFindings) -> tuple[Block, ...]:
     )
     rows = [(name, *_often(event)) for name, event in events]
     ends = np.quantile(100 * result.sign * stable.differences, [0, 0.05, 0.5, 0.95, 1])
-    heads = numbers(["least", "5 %", "median", "95 %", "most"])
+    heads = blocks.numbers(["least", "5 %", "median", "95 %", "most"])
     lead = (f"lead of {better}, points", *(f"{end:+.2f}" for end in ends))
     spreads = [
         (
@@ -394,9 +386,9 @@ def _shown(result: Flips, sets: SetFindings) -> tuple[Block, ...]:
     ]
     titles = ["mean, %", "sd, points", "sd without task noise", "95 %"]
     return (
-        table(words("of the sets") + numbers(["share, %", "95 %"]), rows),
-        table((*words("over the sets"), *heads), [lead]),
-        table(words("accuracy over the sets") + numbers(titles), spreads),
+        blocks.table(blocks.words("of the sets") + blocks.numbers(["share, %", "95 %"]), rows),
+        blocks.table((*blocks.words("over the sets"), *heads), [lead]),
+        blocks.table(blocks.words("accuracy over the sets") + blocks.numbers(titles), spreads),
     )
 
 

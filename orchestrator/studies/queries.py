@@ -8,14 +8,7 @@ from pathlib import Path
 from typing import Any, final
 
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Block,
-    Document,
-    Paragraph,
-    Section,
-    numbers,
-    table,
-)
+from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.report.figures.studies.queries import queries_figure
 from fsl_sweep.orchestrator.selection.comparing.task_sizes import (
     MeasuredOpen,
@@ -42,7 +35,7 @@ _SHOWN = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100)
 """Numbers of queries in the table, besides the best and those that are measured."""
 _DRAWN = 10
 """Fewest tasks in the figure: with less the interval is so long that it hides the others."""
-_COLUMNS = numbers(("q", "tasks", "predicted +-", "measured +-", "on tasks"))
+_COLUMNS = blocks.numbers(("q", "tasks", "predicted +-", "measured +-", "on tasks"))
 
 
 class QueriesOptions(StudyOptions):
@@ -149,7 +142,7 @@ class Queries(Study[QueriesOptions, tuple[MethodQueries, ...]]):
             MethodQueries(named(size.method), size, examples, examples / classes) for size in sizes
         )
 
-    def document(self, result: tuple[MethodQueries, ...]) -> Document:
+    def document(self, result: tuple[MethodQueries, ...]) -> blocks.Document:
         """Say what to set; then predicted and measured half-widths of each method."""
         first, last = result[0], result[0].fitting[-1]
         shape = f"{first.sizes.way}-way {first.sizes.shot}-shot"
@@ -162,14 +155,14 @@ class Queries(Study[QueriesOptions, tuple[MethodQueries, ...]]):
         )
         measured = {m.queries: m.protocol for method in result for m in method.sizes.measured}
         under = ", ".join(f"q = {q} by '{measured[q]}'" for q in sorted(measured))
-        blocks = [Paragraph(_advice(result)), Paragraph(note, "note")]
+        content = [blocks.Paragraph(_advice(result)), blocks.Paragraph(note, "note")]
         if under:
-            blocks.append(Paragraph(f"Measured: {under}.", "note"))
-        return Document(
+            content.append(blocks.Paragraph(f"Measured: {under}.", "note"))
+        return blocks.Document(
             headline="Queries for short open intervals",
-            answer=tuple(blocks),
+            answer=tuple(content),
             sections=tuple(
-                Section(f"method-{number}", method.name, _shown(method))
+                blocks.Section(f"method-{number}", method.name, _shown(method))
                 for number, method in enumerate(result)
             ),
         )
@@ -230,18 +223,18 @@ def _advice(result: Sequence[MethodQueries]) -> str:
     return " ".join([f"For short open intervals set {shown} queries of each class.", *why])
 
 
-def _shown(method: MethodQueries) -> tuple[Block, ...]:
+def _shown(method: MethodQueries) -> tuple[blocks.Block, ...]:
     sizes = method.sizes
     best, a, b = sizes.variance.optimal(sizes.shot), sizes.variance.between, sizes.variance.within
     text = f"q* = {best:.1f}" if isfinite(best) else "no q*, because A is not above 0"
     counts = ", ".join(map(str, sizes.queries))
-    blocks: list[Block] = [
-        Paragraph(f"{text} (A {a:.3g}, B {b:.3g}, from tasks with q = {counts})"),
-        table(_COLUMNS, map(_cells, method.rows)),
+    content: list[blocks.Block] = [
+        blocks.Paragraph(f"{text} (A {a:.3g}, B {b:.3g}, from tasks with q = {counts})"),
+        blocks.table(_COLUMNS, map(_cells, method.rows)),
     ]
     if sizes.variance.caution:
-        blocks.append(Paragraph(f"Caution: {sizes.variance.caution}.", "alarm"))
-    return tuple(blocks)
+        content.append(blocks.Paragraph(f"Caution: {sizes.variance.caution}.", "alarm"))
+    return tuple(content)
 
 
 def _cells(row: QueryRow) -> tuple[str, ...]:

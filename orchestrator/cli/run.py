@@ -67,8 +67,7 @@ def trial(
     overrides: Overrides = None,
 ) -> int:
     """Run one trial in this process, without Ray."""
-    from fsl_sweep.orchestrator.cli.progress import PlainProgress, trial_label
-    from fsl_sweep.orchestrator.cli.snapshot_size import SnapshotSize
+    from fsl_sweep.orchestrator.cli.progress import PlainProgress, SnapshotSize, trial_label
     from fsl_sweep.orchestrator.planning.prepare import prepare
     from fsl_sweep.orchestrator.sweep.execute import execute_one
 
@@ -94,8 +93,7 @@ def followed(
     todo: "Mapping[str, Todo] | None",
 ) -> "Iterator[list[SweepListener]]":
     """Follow a run with the TensorBoard view and, on standard error, its progress."""
-    from fsl_sweep.orchestrator.cli.progress import LiveProgress, PlainProgress
-    from fsl_sweep.orchestrator.cli.snapshot_size import SnapshotSize
+    from fsl_sweep.orchestrator.cli.progress import LiveProgress, PlainProgress, SnapshotSize
     from fsl_sweep.orchestrator.tensorboard import LiveView
     from fsl_sweep.orchestrator.text.console import SafeConsole
 

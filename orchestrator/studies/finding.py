@@ -1,9 +1,9 @@
 """Conduct a study: check its options, ask the evidence, and show what is found."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, final, get_origin
+from typing import Any, TypeVar, final, get_origin
 
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.report import Report, formats
@@ -14,6 +14,7 @@ from fsl_sweep.orchestrator.studies.base import Drawings, Progress, Study, Study
 from fsl_sweep.orchestrator.studies.catalogue import STUDIES
 from fsl_sweep.orchestrator.sweepfile.messages import validated
 
+T = TypeVar("T")
 FORMATS = ("terminal", "json", "markdown", "latex", "html")
 
 
@@ -37,11 +38,14 @@ class Finding:
         """Return whether every planned trial that takes part is done."""
         return self.evidence is None or self.evidence.completeness.trained
 
+    def _shown(self, way: Callable[[Any], T]) -> T:
+        with STUDIES.named_faults(self.study.name):
+            return way(self.result)
+
     @cached_property
     def document(self) -> blocks.Document:
         """Return what every format for people shows: first what is missing, last what to doubt."""
-        with STUDIES.named_faults(self.study.name):
-            content = self.study.document(self.result)
+        content = self._shown(self.study.document)
         sections = content.sections
         if content.warnings:
             cautions = blocks.Bullets(tuple(map(self._sentence, content.warnings)))
@@ -76,13 +80,11 @@ class Finding:
     @cached_property
     def figures(self) -> Drawings:
         """Return drawings by the key of the section that they belong to, or ``answer``."""
-        with STUDIES.named_faults(self.study.name):
-            return self.study.figures(self.result)
+        return self._shown(self.study.figures)
 
     def to_plain(self) -> Any:
         """Return the result as plain data, as JSON holds it."""
-        with STUDIES.named_faults(self.study.name):
-            return self.study.plain(self.result)
+        return self._shown(self.study.plain)
 
     def written(self, form: str) -> str:
         """Return all of it in a format: terminal, json, markdown, latex or html."""

@@ -1,9 +1,8 @@
 """``fsl-sweep figures``: the report's figures as files for a paper."""
 
-import enum
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
@@ -20,12 +19,7 @@ Plot = Annotated[
 ]
 
 
-class Form(enum.StrEnum):
-    """A kind of file."""
-
-    PDF = "pdf"
-    SVG = "svg"
-    PNG = "png"
+Form = Literal["pdf", "svg", "png"]
 
 
 @taking(parameter(*part) for part in REPORTED.items())
@@ -34,7 +28,7 @@ def figures(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to write into.")
     ],
-    form: Annotated[Form, typer.Option("--format", help="Kind of file.")] = Form.PDF,
+    form: Annotated[Form, typer.Option("--format", help="Kind of file.")] = "pdf",
     width: Annotated[
         float,
         typer.Option(min=6, max=40, metavar="CM", help="Such as a paper's 8.5, or 17.8 for two."),
@@ -45,11 +39,15 @@ def figures(
 
     Each is a file of its own, named by the figure; options are those of `fsl-sweep report`.
     """
+    from fsl_sweep.datasets.files.local_path import check_local
     from fsl_sweep.orchestrator.report.figures import figures as drawn
     from fsl_sweep.orchestrator.report.figures.sheet import pages, sheet
     from fsl_sweep.orchestrator.run import load_run
 
-    _check(output)
+    # Before the report is built, which may take long.
+    check_local(output)
+    if output.exists() and not output.is_dir():
+        raise RunFolderError(f"{output} is a file; give -o the name of a folder.")
     report = load_run(runs).report(**written(question))
     _make(output)
     for figure in [drawing for drawings in drawn.figures(report).values() for drawing in drawings]:
@@ -58,15 +56,6 @@ def figures(
             write(path, sheet(page, width).saved(form))
             say(f"{path}: {figure.caption}" if not number else str(path))
     return 0 if report.complete else 1
-
-
-def _check(folder: Path) -> None:
-    """Refuse a place that is no folder before the report is built, which may take long."""
-    from fsl_sweep.datasets.files.local_path import check_local
-
-    check_local(folder)
-    if folder.exists() and not folder.is_dir():
-        raise RunFolderError(f"{folder} is a file; give -o the name of a folder.")
 
 
 def _make(folder: Path) -> None:
@@ -83,7 +72,7 @@ def check_plot(path: Path | None) -> None:
     """Raise ConfigError if a figure cannot be written there, before a study that may take long."""
     if path is None:
         return
-    if path.suffix[1:] not in [*Form]:
+    if path.suffix[1:] not in get_args(Form):
         raise ConfigError("", "--plot", f"{path.name} ends in none of .svg, .pdf, .png")
     if not path.parent.is_dir():
         raise ConfigError("", "--plot", f"there is no folder {path.parent}")

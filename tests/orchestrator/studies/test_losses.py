@@ -101,7 +101,7 @@ def test_the_configuration_that_was_measured_is_named():
         SnapshotLosses(planned(spec(way=way)), 1, Episode(), None, {"ml": np.arange(2.0)})
         for way in (5, 10)
     ]
-    losses = Losses(LossesOptions(), (), 0, tuple(found))
+    losses = Losses(LossesOptions(), tuple(found))
     rows = [line.split() for line in Finding(LossesStudy(), losses).written("terminal").split("\n")]
     assert [row[:2] for row in rows if row[:1] == ["PN"]] == [["PN", "way=5"], ["PN", "way=10"]]
 

@@ -11,7 +11,7 @@ from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import Which
 from fsl_sweep.orchestrator.records.spec import Selectors
 from fsl_sweep.orchestrator.selection.choices import Chosen
-from fsl_sweep.orchestrator.selection.results import why_unusable
+from fsl_sweep.orchestrator.selection.completeness import why_unusable
 from fsl_sweep.orchestrator.selection.select import ORACLE, select
 from fsl_sweep.orchestrator.selectors import HyperparameterSelector, hyperparameter_selector
 from fsl_sweep.orchestrator.selectors.base import is_cross_validated

@@ -8,12 +8,12 @@ from typing import Literal
 import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
+from fsl_sweep.orchestrator.selection.completeness import why_unusable
 from fsl_sweep.orchestrator.selection.results import (
     Selected,
     Selection,
     Strategy,
     over_seeds,
-    why_unusable,
 )
 from fsl_sweep.orchestrator.statistics import (
     Interval,

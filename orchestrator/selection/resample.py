@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
-from fsl_sweep.orchestrator.selection.choices import FoldTrials, replicates_of
+from fsl_sweep.orchestrator.selection.completeness import FoldTrials, replicates_of
 from fsl_sweep.orchestrator.selection.replicate import ResampledReplicate, ResampledTrial
 from fsl_sweep.orchestrator.selection.results import Selected, Selection, Strategy, identical
 from fsl_sweep.orchestrator.selectors import (

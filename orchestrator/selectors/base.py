@@ -136,3 +136,8 @@ def is_oracle(selector: AnySelector) -> bool:
 def is_cross_validated(selector: AnySelector) -> bool:
     """Tell whether the selector reads what class folds measured."""
     return "cv" in selector.needs
+
+
+def reads_each_fold(selector: HyperparameterSelector) -> bool:
+    """Tell whether the selector reads the snapshot that is chosen in each class fold."""
+    return is_cross_validated(selector) and selector.asks_folds

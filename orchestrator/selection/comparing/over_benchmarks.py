@@ -21,14 +21,13 @@ from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparis
 from fsl_sweep.orchestrator.selection.comparing.over_seeds import AMONG_ALL
 from fsl_sweep.orchestrator.selection.comparing.strategies import against_least, least_regret
 from fsl_sweep.orchestrator.selection.methods import Summary
-from fsl_sweep.orchestrator.selection.results import Pick, Selected, Strategy
+from fsl_sweep.orchestrator.selection.results import Selected, Selection, Strategy
 from fsl_sweep.orchestrator.selectors import (
     Candidate,
     HyperparameterSelector,
     hyperparameter_selector,
 )
 from fsl_sweep.orchestrator.selectors.apply import apply
-from fsl_sweep.orchestrator.selectors.base import is_cross_validated
 from fsl_sweep.orchestrator.statistics import (
     Comparison,
     Interval,
@@ -189,18 +188,21 @@ def decisions(evidence: BenchmarkEvidence) -> dict[Strategy, list[float]]:
     """
     chosen, reference = Chosen(evidence.histories), _reference(evidence)
     right: dict[Strategy, list[float]] = {s: [] for s in evidence.selected.strategies}
-    picks: dict[tuple[Strategy, int], dict[str, Pick]] = {}
-    for pick in (pick for replicate in evidence.selected.picks for pick in replicate.picks):
-        snapshot = pick.snapshot
-        picks.setdefault((pick.strategy, snapshot.seed), {})[snapshot.method] = pick
+    picks: dict[tuple[Strategy, int], dict[str, Selection]] = {}
+    for pick in evidence.selected.picks:
+        picks.setdefault((pick.strategy, pick.seed), {})[pick.method] = pick
     for (strategy, _), by_method in picks.items():
         selector = hyperparameter_selector(strategy.hyperparameter)
         assert isinstance(selector, HyperparameterSelector)
         for a, b in combinations([by_method[m] for m in by_method if m in reference], 2):
-            lead = reference[a.snapshot.method] - reference[b.snapshot.method]
+            lead = reference[a.method] - reference[b.method]
             if lead == 0:
                 continue
-            candidates = _candidates(chosen, selector, (a, b))
+            candidates = [
+                Candidate(p.trial, p.hyperparameters, p.epoch, chosen.history(p.snapshot.history))
+                for p in (a, b)
+            ]
+            candidates = chosen.with_folds(candidates, strategy.snapshot, selector)
             try:
                 taken = [apply(selector, order) for order in (candidates, candidates[::-1])]
             except SelectionError:
@@ -210,29 +212,12 @@ def decisions(evidence: BenchmarkEvidence) -> dict[Strategy, list[float]]:
     return right
 
 
-def _candidates(
-    chosen: Chosen, selector: HyperparameterSelector, picks: Sequence[Pick]
-) -> list[Candidate]:
-    candidates = [
-        Candidate(snapshot.trial, snapshot.hyperparameters, snapshot.epoch, history)
-        for snapshot in (pick.snapshot for pick in picks)
-        for history in [chosen.history(snapshot.history)]
-    ]
-    if is_cross_validated(selector) and selector.asks_folds:
-        return chosen.with_folds(candidates, picks[0].strategy.snapshot)
-    return candidates
-
-
 def _reference(evidence: BenchmarkEvidence) -> dict[str, float]:
     """Return NovelGen of the choices of oracle / oracle by method, where every seed has one."""
     values: dict[str, list[float]] = {}
-    for replicate in evidence.selected.picks:
-        oracle = replicate.oracle
-        snapshots = [oracle, *(pick.snapshot for pick in replicate.picks)]
-        methods = [snapshot.method for snapshot in snapshots if snapshot is not None]
-        if methods:
-            value = float("nan") if oracle is None else oracle.mean("novel")
-            values.setdefault(methods[0], []).append(value)
+    for (method, _), oracle in evidence.selected.oracles.items():
+        value = float("nan") if oracle is None else oracle.mean("novel")
+        values.setdefault(method, []).append(value)
     means = {method: float(np.mean(by_seed)) for method, by_seed in values.items()}
     return {m: float(comparable(mean)) for m, mean in means.items() if np.isfinite(mean)}
 

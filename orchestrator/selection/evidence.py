@@ -11,8 +11,10 @@ from typing import final
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.replay.source import Source
 from fsl_sweep.orchestrator.selection.choices import Chosen
-from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import compare_over_seeds
+from fsl_sweep.orchestrator.selection.comparing.comparison import (
+    MethodComparison,
+    compare_over_seeds,
+)
 from fsl_sweep.orchestrator.selection.completeness import (
     Completeness,
     complete_replicates,

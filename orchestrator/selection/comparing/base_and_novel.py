@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from math import nan
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.selection.comparing.comparison import compare_methods
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import compare_over_seeds
+from fsl_sweep.orchestrator.selection.comparing.comparison import (
+    compare_methods,
+    compare_over_seeds,
+)
 from fsl_sweep.orchestrator.selection.methods import summarise
 from fsl_sweep.orchestrator.selection.resample import resample, resamples_for
 from fsl_sweep.orchestrator.selection.results import Selected

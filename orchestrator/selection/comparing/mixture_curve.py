@@ -7,8 +7,11 @@ from math import nan
 
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.replay.source import Source
-from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison, compare_methods
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import compare_over_seeds
+from fsl_sweep.orchestrator.selection.comparing.comparison import (
+    MethodComparison,
+    compare_methods,
+    compare_over_seeds,
+)
 from fsl_sweep.orchestrator.selection.methods import Summary, summarise
 from fsl_sweep.orchestrator.selection.resample import ResampledCell, resample, resamples_for
 from fsl_sweep.orchestrator.selection.results import Selected

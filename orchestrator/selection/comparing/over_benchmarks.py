@@ -17,8 +17,7 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selection.choices import Chosen
-from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import AMONG_ALL
+from fsl_sweep.orchestrator.selection.comparing.comparison import AMONG_ALL, MethodComparison
 from fsl_sweep.orchestrator.selection.comparing.strategies import against_least, least_regret
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.results import Selected, Selection, Strategy

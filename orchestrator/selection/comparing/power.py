@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.selection.comparing.comparison import rank_methods
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import (
+from fsl_sweep.orchestrator.selection.comparing.comparison import (
+    common_draws,
     compare_over_seeds,
+    draws_of,
     parts_of,
-    same_draws,
+    rank_methods,
 )
 from fsl_sweep.orchestrator.selection.methods import Summary, summarise
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
@@ -88,7 +89,7 @@ def plan_next(
     selected: Selected,
     effect: float | None = None,
     *,
-    resampled: Sequence[ResampledCell] | None = None,
+    resampled: Sequence[ResampledCell] = (),
     classes: ArrayLike | None = None,
     power: float = 0.8,
     timed: bool = True,
@@ -117,18 +118,16 @@ def plan_next(
         raise ValueError(f"An effect to find is above 0, not {effect}.")
     summaries = summarise(selected)
     cells = {(cell.method, cell.strategy): cell for cell in summaries}
-    drawn = {(cell.method, cell.strategy): cell.reported for cell in resampled or ()}
     best = {ranking.strategy: set(ranking.methods[:2]) for ranking in rank_methods(summaries)}
     comparisons = compare_over_seeds(summaries, resampled, complete=complete)
     count = Counter(pair.strategy for pair in comparisons)
-    seconds, plans = _seconds(histories), list[PowerAnalysis]()
+    seconds, draws, plans = _seconds(histories), draws_of(resampled), list[PowerAnalysis]()
     for pair in comparisons:
         strategy, names, now = pair.strategy, (pair.a, pair.b), pair.result
         a, b = (cells[name, strategy] for name in names)
         if a.among_all != b.among_all:
             continue
-        again = same_draws(*(drawn.get((name, strategy)) for name in names))
-        tuples = _of_tasks(a, classes)
+        tuples, again = _of_tasks(a, classes), common_draws(draws, a, b)
         components = pair_components(parts_of(a, b), again, tuples)
         goal = abs(now.effect.mean) if effect is None else effect
         leading = best[strategy] == set(names)

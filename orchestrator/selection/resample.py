@@ -89,8 +89,7 @@ def resample(
     Args:
         histories: one for each planned trial, as given to ``select``.
         selected: what was selected from them. Incomplete cells have no interval, and neither has
-            one with a resample that chooses a snapshot which is not measured on the report tasks,
-            nor one whose selector chooses among every snapshot.
+            one with a resample that chooses a snapshot which is not measured on the report tasks.
         resamples: at least 2.
         one_by_one: the number for selectors that cannot choose in all resamples at once.
         seed: of the resampling.
@@ -113,7 +112,7 @@ def resample(
     with threadpool_limits(1 if alone else None, "blas"):
         for (method, seed), trials in replicates_of(histories).items():
             cells = {s: selected.cell(method, s) for s in selected.strategies}
-            wanted = [s for s in cells if cells[s] and not second[s.hyperparameter].every_snapshot]
+            wanted = [strategy for strategy, cell in cells.items() if cell]
             for choice in (c for s in wanted for c in cells[s] if c.seed == seed):
                 choice.scores("novel")  # which comparisons need: read while the file is open
             crossed = any(strategy.cross_validated for strategy in wanted)

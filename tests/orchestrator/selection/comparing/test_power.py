@@ -117,7 +117,7 @@ def test_a_mixture_has_two_parts_and_means_without_tasks_have_one() -> None:
     only = [replace(t, scores=means) for t in ABC if t.seed < 2]
     a, b, _ = summarise(select(only, ["val"], ["val"]))
     assert [np.shape(table) for table in parts_of(a, b)[0][1:]] == [(2, 1), (2, 1)]
-    assert [pair.result.verdict for pair in compare_over_seeds([a, b], None)] == ["undecided"]
+    assert [pair.result.verdict for pair in compare_over_seeds([a, b], ())] == ["undecided"]
 
 
 def test_what_a_pair_needs_and_what_it_costs() -> None:

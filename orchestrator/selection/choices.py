@@ -15,6 +15,7 @@ from fsl_sweep.orchestrator.selectors import (
     HyperparameterSelector,
     SnapshotSelector,
     apply,
+    hyperparameter_selector,
     snapshot_selector,
 )
 from fsl_sweep.orchestrator.selectors.apply import apply_at_once
@@ -103,6 +104,13 @@ class Chosen:
             )
             for candidate in candidates
         ]
+
+
+def single_selector(name: str) -> HyperparameterSelector:
+    """Return the selector of that name, which chooses one configuration: that of a strategy."""
+    selector = hyperparameter_selector(name)
+    assert isinstance(selector, HyperparameterSelector)
+    return selector
 
 
 def recorded(trial: TrialHistory, needs: Iterable[str]) -> bool:

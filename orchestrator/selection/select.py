@@ -21,7 +21,7 @@ from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, ScoreTable, TrialHistory
 from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.replay.lacking import unknown
-from fsl_sweep.orchestrator.selection.choices import Chosen, recorded, seen
+from fsl_sweep.orchestrator.selection.choices import Chosen, recorded, seen, single_selector
 from fsl_sweep.orchestrator.selection.completeness import gaps_of, replicates_of, why_unusable
 from fsl_sweep.orchestrator.selection.results import (
     Front,
@@ -225,9 +225,8 @@ def _of_configurations(
 
 def _oracle(trials: Sequence[TrialHistory], chosen: Chosen) -> Snapshot | None:
     """Return what oracle / oracle chooses; None if it cannot."""
-    second = hyperparameter_selector(ORACLE)
-    assert isinstance(second, HyperparameterSelector)
-    picks, _ = _choose(trials, chosen, {ORACLE: chosen.selector(ORACLE)}, {ORACLE: second})
+    first, second = {ORACLE: chosen.selector(ORACLE)}, {ORACLE: single_selector(ORACLE)}
+    picks, _ = _choose(trials, chosen, first, second)
     return picks[0].snapshot if picks else None
 
 

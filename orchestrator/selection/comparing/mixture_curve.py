@@ -13,7 +13,7 @@ from fsl_sweep.orchestrator.selection.comparing.comparison import (
     compare_over_seeds,
 )
 from fsl_sweep.orchestrator.selection.methods import Summary, summarise
-from fsl_sweep.orchestrator.selection.resample import ResampledCell, resample, resamples_for
+from fsl_sweep.orchestrator.selection.resample import ResampledCell, resample
 from fsl_sweep.orchestrator.selection.results import Selected
 from fsl_sweep.orchestrator.selection.select import measured
 from fsl_sweep.orchestrator.selectors.mixture import mixed
@@ -127,10 +127,9 @@ def mixture_curve(
         trials = source.histories(planned, by or source.protocol(), only)
         choices = measured(selected, trials)
         if cells := {cell.method: cell for cell in summarise(choices)}:
-            count = resamples_for(sum(len(trial.epochs) for trial in trials))
             protocols.append(planned)
             tables.append(cells)
-            drawn.append(resample(trials, choices, resamples=count))
+            drawn.append(resample(trials, choices))
     main = [cell for cell in summarise(selected) if all(cell.method in table for table in tables)]
     weights = tuple(planned.protocol.mixture or 0.0 for planned in protocols)
     rows = [[table[cell.method] for cell in main] for table in tables]

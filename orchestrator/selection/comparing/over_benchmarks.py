@@ -16,17 +16,12 @@ import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.selection.choices import Chosen
+from fsl_sweep.orchestrator.selection.choices import Chosen, single_selector
 from fsl_sweep.orchestrator.selection.comparing.comparison import AMONG_ALL, MethodComparison
 from fsl_sweep.orchestrator.selection.comparing.strategies import against_least, least_regret
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.results import Selected, Selection, Strategy
-from fsl_sweep.orchestrator.selectors import (
-    Candidate,
-    HyperparameterSelector,
-    hyperparameter_selector,
-)
-from fsl_sweep.orchestrator.selectors.apply import apply
+from fsl_sweep.orchestrator.selectors import Candidate, apply
 from fsl_sweep.orchestrator.statistics import (
     Comparison,
     Interval,
@@ -191,8 +186,7 @@ def decisions(evidence: BenchmarkEvidence) -> dict[Strategy, list[float]]:
     for pick in evidence.selected.picks:
         picks.setdefault((pick.strategy, pick.seed), {})[pick.method] = pick
     for (strategy, _), by_method in picks.items():
-        selector = hyperparameter_selector(strategy.hyperparameter)
-        assert isinstance(selector, HyperparameterSelector)
+        selector = single_selector(strategy.hyperparameter)
         for a, b in combinations([by_method[m] for m in by_method if m in reference], 2):
             lead = reference[a.method] - reference[b.method]
             if lead == 0:

@@ -168,13 +168,9 @@ def _pairs(
     complete: bool,
 ) -> tuple[PairCurve, ...]:
     """Compare each pair of methods, from its cells at each lambda."""
+    repeated = zip(rows, drawn, strict=True)
     snapshots = _corrected([compare_methods(row) for row in rows])
-    methods = _corrected(
-        [
-            compare_over_seeds(row, cells, complete=complete)
-            for row, cells in zip(rows, drawn, strict=True)
-        ]
-    )
+    methods = _corrected([compare_over_seeds(*both, complete=complete) for both in repeated])
     pairs: list[PairCurve] = []
     for (a, b), results in methods.items():
         effects = tuple(result.effect.mean for result in results)

@@ -6,6 +6,7 @@ is over benchmarks, as DomainBed averages its domains (Gulrajani and Lopez-Paz, 
 Domain Generalization", section 4).
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -182,9 +183,9 @@ def decisions(evidence: BenchmarkEvidence) -> dict[Strategy, list[float]]:
     """
     chosen, reference = Chosen(evidence.histories), _reference(evidence)
     right: dict[Strategy, list[float]] = {s: [] for s in evidence.selected.strategies}
-    picks: dict[tuple[Strategy, int], dict[str, Selection]] = {}
+    picks: dict[tuple[Strategy, int], dict[str, Selection]] = defaultdict(dict)
     for pick in evidence.selected.picks:
-        picks.setdefault((pick.strategy, pick.seed), {})[pick.method] = pick
+        picks[pick.strategy, pick.seed][pick.method] = pick
     for (strategy, _), by_method in picks.items():
         selector = single_selector(strategy.hyperparameter)
         for a, b in combinations([by_method[m] for m in by_method if m in reference], 2):
@@ -207,10 +208,9 @@ def decisions(evidence: BenchmarkEvidence) -> dict[Strategy, list[float]]:
 
 def _reference(evidence: BenchmarkEvidence) -> dict[str, float]:
     """Return NovelGen of the choices of oracle / oracle by method, where every seed has one."""
-    values: dict[str, list[float]] = {}
+    values: dict[str, list[float]] = defaultdict(list)
     for (method, _), oracle in evidence.selected.oracles.items():
-        value = float("nan") if oracle is None else oracle.mean("novel")
-        values.setdefault(method, []).append(value)
+        values[method].append(nan if oracle is None else oracle.mean("novel"))
     means = {method: float(np.mean(by_seed)) for method, by_seed in values.items()}
     return {m: float(comparable(mean)) for m, mean in means.items() if np.isfinite(mean)}
 
@@ -219,10 +219,9 @@ def _regrets(benchmarks: Mapping[str, BenchmarkEvidence], strategy: Strategy) ->
     """Return the regret in each benchmark in which every method has the strategy, and a regret."""
     regrets: dict[str, float] = {}
     for name, evidence in benchmarks.items():
-        cells = [cell.regret for cell in evidence.summaries if cell.strategy == strategy]
-        methods = {cell.method for cell in evidence.summaries}
-        known = [regret.mean for regret in cells if regret is not None]
-        if known and len(known) == len(methods):
+        cells = [cell for cell in evidence.summaries if cell.strategy == strategy]
+        known = [cell.regret.mean for cell in cells if cell.regret is not None]
+        if known and len(known) == len({cell.method for cell in evidence.summaries}):
             regrets[name] = float(np.mean(known))
     return regrets
 
@@ -231,11 +230,11 @@ def _methods(
     benchmarks: Mapping[str, BenchmarkEvidence], lead: Strategy
 ) -> tuple[tuple[MethodOverBenchmarks, ...], dict[str, tuple[str, ...]]]:
     """Return the methods that every benchmark has, and the others by benchmarks without them."""
-    means: dict[str, dict[str, float]] = {}
+    means: dict[str, dict[str, float]] = defaultdict(dict)
     for name, evidence in benchmarks.items():
         for cell in evidence.summaries:
             if cell.strategy == lead:
-                means.setdefault(cell.method, {})[name] = cell.reported.mean
+                means[cell.method][name] = cell.reported.mean
     everywhere = {m: by_name for m, by_name in means.items() if len(by_name) == len(benchmarks)}
     shown = tuple(
         MethodOverBenchmarks(m, by_name, _over(by_name)) for m, by_name in everywhere.items()

@@ -1,6 +1,6 @@
 """What would decide which of two methods is better: seeds, tasks or classes, and what they cost."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, nan
@@ -151,10 +151,9 @@ def _seconds(histories: Iterable[TrialHistory]) -> dict[str, np.ndarray]:
     seconds: dict[str, dict[int, np.ndarray]] = {}
     for trial in histories:
         # A table may have no seconds.
-        columns = [trial.curves.get(f"{c}_seconds") for c in ("train", "evaluation")]
-        spent = np.array([nan if column is None else column.sum() for column in columns])
-        seeds = seconds.setdefault(trial.method, {})
-        seeds[trial.seed] = seeds.get(trial.seed, 0.0) + spent
+        columns = [trial.curves.get(f"{c}_seconds", np.array(nan)) for c in ("train", "evaluation")]
+        seeds = seconds.setdefault(trial.method, defaultdict(lambda: np.zeros(2)))
+        seeds[trial.seed] += [column.sum() for column in columns]
     return {method: np.array([*seeds.values()]) for method, seeds in seconds.items()}
 
 
@@ -174,17 +173,15 @@ def _ways(
         timed: as of ``plan_next``.
         tuples: classes of the tasks, where they can be drawn.
     """
-    pair, effect, power = plan.components, plan.effect, plan.power
+    pair, goal = plan.components, (plan.components, plan.effect, plan.power)
     seeds, tasks = pair.shape[:2], pair.shape[2]
-    if effect == 0 or tasks < 2 or pair.caution == IDENTICAL:
+    if plan.effect == 0 or tasks < 2 or pair.caution == IDENTICAL:
         both = (tasks, tasks)
         return SampleSize("seeds", seeds, None, None), SampleSize("tasks", both, None, None)
-    more_seeds = required_seeds(pair, effect, power, None, confidence)
-    more_tasks = required_tasks(pair, effect, power, None, confidence)
-    by_seed = [float(spent.sum(axis=1).mean()) for spent in seconds]
-    training = sum(
-        max(0, (more_seeds or 0) - n) * cost for n, cost in zip(seeds, by_seed, strict=True)
-    )
+    more_seeds = required_seeds(*goal, None, confidence)
+    more_tasks = required_tasks(*goal, None, confidence)
+    costs = [float(spent.sum(axis=1).mean()) for spent in seconds]
+    training = sum(max(0, (more_seeds or 0) - n) * c for n, c in zip(seeds, costs, strict=True))
     measuring = float(sum(spent[:, 1].sum() for spent in seconds)) if timed else nan
     again = measuring * (more_tasks or 0) / tasks if (more_tasks or 0) > tasks else 0.0
     ways = [
@@ -192,8 +189,7 @@ def _ways(
         SampleSize("tasks", (tasks, tasks), more_tasks, _known(again, more_tasks)),
     ]
     if tuples is not None:
-        count = required_classes(pair, effect, power, confidence)
-        drawn = len(np.unique(tuples))
+        drawn, count = len(np.unique(tuples)), required_classes(*goal, confidence)
         ways.append(SampleSize("classes", (drawn, drawn), count, None))
     return tuple(sorted(ways, key=_rank))
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, final
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
-from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, TrialHistory
+from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, ScoreKey, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.replay.source import (
     ProtocolOrMain,
-    ScoreKey,
     Source,
     SourceInfo,
     TrialIds,

@@ -11,10 +11,10 @@ from fsl_sweep.orchestrator.records.measures import (
     SHOWN_AS,
     TASK_SETS,
     Measure,
+    ScoreKey,
     ScoreTable,
     TrialHistory,
 )
-from fsl_sweep.orchestrator.replay.source import ScoreKey
 from fsl_sweep.orchestrator.selectors.catalogue import BUILD
 
 

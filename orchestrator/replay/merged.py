@@ -15,14 +15,13 @@ import numpy as np
 
 from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
-from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.records.measures import ScoreKey, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
 from fsl_sweep.orchestrator.replay.folder import FolderSource
 from fsl_sweep.orchestrator.replay.lacking import lacking
 from fsl_sweep.orchestrator.replay.source import (
     ProtocolOrMain,
-    ScoreKey,
     Source,
     SourceInfo,
     TrialIds,

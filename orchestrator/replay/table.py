@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import BadData, RunFolderError
-from fsl_sweep.orchestrator.records.measures import MEASURES, TrialHistory
+from fsl_sweep.orchestrator.records.measures import MEASURES, ScoreKey, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
 from fsl_sweep.orchestrator.replay.lacking import caution, lacking, lacks_of, usable
 from fsl_sweep.orchestrator.replay.source import (
     ProtocolOrMain,
-    ScoreKey,
     Source,
     SourceInfo,
     TrialIds,

@@ -16,7 +16,7 @@ from fsl_sweep.orchestrator.records.paper_names import measure_name
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.replay.merged import open_sources
-from fsl_sweep.orchestrator.replay.source import Source
+from fsl_sweep.orchestrator.replay.source import Source, beside
 from fsl_sweep.orchestrator.selection.question import (
     Question,
     checked_resamples,
@@ -227,7 +227,6 @@ class Run:
 
     def info(self, question: Question) -> "RunInfo":
         """Return what a report says of the run beside its records."""
-        from fsl_sweep.orchestrator.replay.protocols import beside
         from fsl_sweep.orchestrator.report import RunInfo
 
         facts, by = self._source.info, question.chosen_by

@@ -15,8 +15,8 @@ from fsl_sweep.orchestrator.selectors.base import (
     is_cross_validated,
 )
 from fsl_sweep.orchestrator.selectors.budgeted_oracle import BudgetedOracle
+from fsl_sweep.orchestrator.selectors.history import SCORES
 from fsl_sweep.orchestrator.selectors.names import parse
-from fsl_sweep.orchestrator.selectors.sealing import SCORES
 from fsl_sweep.orchestrator.selectors.third_party import GROUPS, broken_promise, faults_named, short
 
 S = TypeVar("S", bound=AnySelector)
@@ -68,8 +68,8 @@ HYPERPARAMETER_SELECTORS: Catalogue[HyperparameterSelector | FrontSelector] = Ca
         _of(
             BudgetedOracle,
             "appendix F.5",
-            "budgeted-oracle(b, top|per-configuration|halving, configurations|snapshots): the best "
-            "NovelGen that b evaluations find (oracle)",
+            "budgeted-oracle(b, top|per-configuration|halving): the best NovelGen that b "
+            "evaluations find (oracle)",
         ),
         _of(
             hyperparameter.Pareto,
@@ -79,10 +79,10 @@ HYPERPARAMETER_SELECTORS: Catalogue[HyperparameterSelector | FrontSelector] = Ca
     ),
 )
 
+STEPS = {"snapshot": SNAPSHOT_SELECTORS, "hyperparameter": HYPERPARAMETER_SELECTORS}
+
 _BLIND = frozenset(
-    info.name
-    for info in (*SNAPSHOT_SELECTORS.own, *HYPERPARAMETER_SELECTORS.own)
-    if "novel" not in info.cls.needs
+    info.name for table in STEPS.values() for info in table.own if "novel" not in info.cls.needs
 )
 """Our selectors that read no novel scores: only these are suggested for a misspelled name."""
 
@@ -157,17 +157,15 @@ def _class(catalogue: Catalogue[S], name: str) -> type[S]:
                 "that is meant"
             )
             raise ConfigError("", "", problem) from None
-        steps = {"snapshot": SNAPSHOT_SELECTORS, "hyperparameter": HYPERPARAMETER_SELECTORS}
-        for step, other in steps.items():
+        for step, other in STEPS.items():
             if name in other.names():
                 problem = (
                     f"'{name}' is a {other.kind}, not a {catalogue.kind}; write it under "
                     f"`selectors.{step}` of the sweep file, or as `--{step} {name}` of a report"
                 )
                 raise ConfigError("", "", problem) from None
-        names = catalogue.names()
-        guarded = [known for known in names if known not in _BLIND]
-        raise UnknownName(catalogue.kind, name, names, guarded) from None
+        guarded = [known for known in catalogue.names() if known not in _BLIND]
+        raise UnknownName(catalogue.kind, name, catalogue.names(), guarded) from None
 
 
 def _check(selector: Any, kinds: tuple[type, ...]) -> None:

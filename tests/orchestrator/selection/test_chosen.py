@@ -29,11 +29,9 @@ def test_what_a_trial_keeps_is_what_any_strategy_may_choose_of_it(seed):
         assert {e for t, e in chosen if t == one.trial} <= choosable_epochs(one, SELECTORS)
 
 
-def test_nothing_is_said_where_folds_or_looks_decide_or_a_trial_takes_no_part():
+def test_nothing_is_said_where_folds_decide_or_a_trial_takes_no_part():
     scores = {"base": [0.1, 0.2], "val": [0.1, 0.2], "novel": [0.2, 0.1]}
     folds = Selectors(snapshot=["val", "cv-epoch"], hyperparameter=["val"])
     assert choosable_epochs(trial("PN", "a", **scores), folds) is None
-    every = Selectors(snapshot=["val"], hyperparameter=["budgeted-oracle(2, top, snapshots)"])
-    assert choosable_epochs(trial("PN", "a", **scores), every) is None
     failed = trial("PN", "a", **scores, end=TrialEnd("failed", "NaN"))
     assert choosable_epochs(failed, SELECTORS) is None

@@ -9,6 +9,7 @@ from scipy import stats
 from trials import replicates
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.selection.comparing.comparison import AMONG_ALL
 from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import (
     ALL_EQUAL,
     BenchmarkEvidence,
@@ -16,7 +17,6 @@ from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import (
     compare_over_benchmarks,
     decisions,
 )
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import AMONG_ALL
 from fsl_sweep.orchestrator.selection.methods import summarise
 from fsl_sweep.orchestrator.selection.select import select
 from fsl_sweep.orchestrator.statistics.sign_flips import pairwise_p_values

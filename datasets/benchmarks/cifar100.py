@@ -6,7 +6,6 @@ same images give the same order: by class, and within a class by file name.
 """
 
 import hashlib
-import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.files.archives import open_tree
 from fsl_sweep.datasets.files.decoding import read_image
 from fsl_sweep.datasets.files.download import RemoteFile
-from fsl_sweep.datasets.files.file_tree import Bounds, FileTree, Member
+from fsl_sweep.datasets.files.file_tree import FileTree, Member
 from fsl_sweep.datasets.files.pickles import as_text, load_dict
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
@@ -57,9 +56,7 @@ CHECKSUMS = {
 """Of the official archive, which its page states, and of the files in it that have images."""
 
 _PARTS = ("train", "test")
-_ARCHIVE_NAME = re.compile(r"cifar.*100.*\.(zip|tar|tar\.gz|tgz)", re.IGNORECASE)
 _SIDE = 32
-_BOUNDS = Bounds(members=1_000_000, member_bytes=256 * 2**20, total_bytes=4 * 2**30)
 
 ImagesByClass = Mapping[str, list[Callable[[], Image.Image]]]
 """Calls that give each image of each class, in order; nothing is decoded before the call."""
@@ -94,8 +91,9 @@ class AbstractCifar100(AbstractBenchmark[Any]):
         """Return the names of the base, val and novel classes."""
 
     def source_path(self, root: Path | None) -> Path:
-        """Find the archive or folder under ``root``."""
-        return find_source(super().source_path(root))
+        """Return the official folder or archive in ``root``, else ``root`` itself."""
+        path = super().source_path(root)
+        return next((p for p in (path / FOLDER, path / ARCHIVE) if p.exists()), path)
 
     def prepare(
         self, options: Any, root: Path | None, writer: StoreWriter, progress: Progress
@@ -191,30 +189,10 @@ def _within(superclasses: Sequence[str]) -> list[str]:
     return [name for name, group in SUPERCLASS_OF.items() if group in superclasses]
 
 
-def find_source(root: Path) -> Path:
-    """Find what holds the images: an archive or folder under ``root``.
-
-    Raises:
-        MissingData: none is there.
-        BadData: several archives are.
-    """
-    if root.is_file():
-        return root
-    places = [root, root / "cifar100", root / "cifar-100", root / "CIFAR100"]
-    for place in places:
-        if source := _in_place(place):
-            return source
-    raise MissingData(
-        f"CIFAR-100 is in none of {', '.join(map(str, places))}: neither {ARCHIVE}, nor a folder "
-        f"{FOLDER}, nor one archive whose name begins with cifar, nor class folders. "
-        f"Get {DOWNLOAD}."
-    )
-
-
 @contextmanager
 def open_images(source: Path) -> Iterator[ImagesByClass]:
     """Open the images of all 100 classes, in alphabetical order."""
-    with open_tree(source, _BOUNDS) as tree:
+    with open_tree(source) as tree:
         files = {
             path: m for m in tree.members if (path := m.path.removeprefix(f"{FOLDER}/")) in _PARTS
         }
@@ -227,25 +205,6 @@ def open_images(source: Path) -> Iterator[ImagesByClass]:
                 f"({shown}). Get {DOWNLOAD}."
             )
         yield images
-
-
-def _in_place(place: Path) -> Path | None:
-    if (place / FOLDER).is_dir():
-        return place / FOLDER
-    if (place / ARCHIVE).is_file():
-        return place / ARCHIVE
-    entries = sorted(place.iterdir()) if place.is_dir() else []
-    archives = [e for e in entries if e.is_file() and _ARCHIVE_NAME.fullmatch(e.name)]
-    if len(archives) > 1:
-        raise BadData(
-            f"{place} holds several archives that may be CIFAR-100 "
-            f"({', '.join(archive.name for archive in archives)}); set benchmark.root to one."
-        )
-    if archives:
-        return archives[0]
-    folders = {*SUPERCLASS_OF, *SUPERCLASS_OF.values(), *_PARTS}
-    known = {_spelling(name) for name in folders}
-    return place if any(_spelling(entry.name) in known for entry in entries) else None
 
 
 def _spelling(name: str) -> str:

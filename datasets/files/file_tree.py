@@ -30,7 +30,7 @@ class Bounds:
     """How much an archive may expand to: files, bytes in one file, bytes in all of them."""
 
     members: int = 5_000_000
-    member_bytes: int = 64 * 2**20
+    member_bytes: int = 2**30
     total_bytes: int = 256 * 2**30
 
 

@@ -44,7 +44,6 @@ class TieredImagenet(AbstractImagenet):
 
     name = "tiered-imagenet"
     listed = tiered_classes()
-    folders = ("tiered-imagenet", "tieredImageNet")
     pickles = _PICKLES
     download = (
         f"tiered-imagenet.tar, extracted ({_PICKLES}), from the address in the README of "

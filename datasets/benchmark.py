@@ -27,15 +27,6 @@ _STATISTICS_IMAGES = 2000
 _IMAGES_AT_ONCE = 100
 
 
-@dataclass(frozen=True)
-class SplitCounts:
-    """How many classes (or other units that tasks are made of) and images a split may draw."""
-
-    classes: int
-    images: int
-    unit: str = "classes"
-
-
 @dataclass(frozen=True, eq=False)
 class Benchmark:
     """What a learner trains on, and the three distributions that it is measured on.
@@ -113,12 +104,6 @@ class Benchmark:
     def n_base_classes(self) -> int:
         """Count the classes that occur among the training examples."""
         return len(np.unique(self.train.pool.labels[self.train.examples]))
-
-    @property
-    def counts(self) -> dict[SplitName, SplitCounts]:
-        """Count the classes and images of each split."""
-        splits: dict[SplitName, TaskDistribution] = {s: self.distribution(s) for s in SPLITS}
-        return {s: SplitCounts(d.size, len(d.examples), d.unit) for s, d in splits.items()}
 
     @property
     def pixel_mean(self) -> tuple[float, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 from PIL import Image
 from scipy.stats import chisquare
 
+from fsl_sweep.datasets.benchmark import SPLITS
 from fsl_sweep.datasets.pool import ImagePool
 
 
@@ -44,7 +45,8 @@ def assert_proper(tasks, episodes, count: int, shape) -> np.ndarray:
 
 def counts_of(benchmark) -> dict[str, tuple[int, int]]:
     """Classes and images of each split."""
-    return {split: (count.classes, count.images) for split, count in benchmark.counts.items()}
+    splits = {split: benchmark.distribution(split) for split in SPLITS}
+    return {split: (tasks.size, len(tasks.examples)) for split, tasks in splits.items()}
 
 
 def superclasses_of(benchmark, split: str) -> set[str]:

@@ -78,20 +78,22 @@ def in_distribution_of(source: type[AbstractBenchmark[Any]]) -> type[AbstractBen
     def plain(options: BaseModel) -> BaseModel:
         return options_of.model_validate(options.model_dump(exclude={"share_seed", "fresh"}))
 
-    def pool_options(self: Any, options: Any) -> dict[str, Any]:  # noqa: ARG001 (a method)
-        return inner.pool_options(plain(options))
+    class InDistribution(source):
+        Options = extended
+        in_distribution = True
 
-    def assemble(self: Any, options: Any, pools: Any) -> Benchmark:  # noqa: ARG001 (a method)
-        whole = inner.assemble(plain(options), pools)
-        return in_distribution(whole, options.share_seed, options.fresh)
+        def pool_options(self, options: Any) -> dict[str, Any]:
+            return inner.pool_options(plain(options))
 
-    def expected(self: Any, options: Any) -> dict[str, int]:  # noqa: ARG001 (a method)
-        base = inner.expected(plain(options)).get("base")
-        return {} if base is None else dict.fromkeys(MEASURED, base)
+        def assemble(self, options: Any, pools: Any) -> Benchmark:
+            whole = inner.assemble(plain(options), pools)
+            return in_distribution(whole, options.share_seed, options.fresh)
 
-    overrides = {f.__name__: f for f in (pool_options, assemble, expected)}
-    members = {"Options": extended, "in_distribution": True, **overrides}
-    return type("InDistribution", (source,), members)
+        def expected(self, options: Any) -> dict[str, int]:
+            base = inner.expected(plain(options)).get("base")
+            return {} if base is None else dict.fromkeys(MEASURED, base)
+
+    return InDistribution
 
 
 def _shares(

@@ -9,6 +9,8 @@ import json
 import os
 import shutil
 import tempfile
+import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,7 +68,19 @@ class PoolWriter:
         attributes: np.ndarray | None = None,
         attribute_names: Sequence[str] | None = None,
     ) -> None:
-        """Name the classes; once, before or after the images."""
+        """Name the classes; once, before or after the images.
+
+        Raises:
+            BadData: a name is empty, or two are the same: images of two classes would be mixed up.
+        """
+        # Two spellings of one accented name look the same to a reader.
+        uses = Counter(unicodedata.normalize("NFC", name) for name in class_names)
+        for name, count in uses.items():
+            if count > 1 or not name.strip():
+                raise BadData(
+                    f"A class has an empty name, or two classes are called '{name}'; each needs a "
+                    "name of its own, across superclasses too."
+                )
         words = zip(NAMES, (class_names, superclasses, attribute_names), strict=True)
         self._words = {key: None if of is None else list(of) for key, of in words}
         self._attributes = None if attributes is None else np.asarray(attributes, dtype=bool)

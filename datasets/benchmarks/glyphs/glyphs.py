@@ -1,8 +1,6 @@
 """Procedural handwriting: the embedded benchmark, and the ground truth that real data lacks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, final
 
@@ -11,7 +9,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
 from fsl_sweep.datasets.benchmarks.glyphs.render import Jitter, draw_writers, render_character
-from fsl_sweep.datasets.benchmarks.glyphs.strokes import ATTRIBUTES, Character, draw_characters
+from fsl_sweep.datasets.benchmarks.glyphs.strokes import ATTRIBUTES, draw_characters
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress
@@ -71,22 +69,18 @@ _SPLIT_OPTIONS = {*_ALPHABETS, "held_out", "tasks", *_ATTRIBUTE_OPTIONS}
 
 
 @final
-@dataclass(frozen=True)
 class GlyphWorld:
-    """All alphabets, characters and writers of one seed.
+    """All alphabets, characters (one for each class) and writers of one seed.
 
     Classes are numbered alphabet by alphabet. A character or writer depends only on the seed and
     its own numbers, so that a larger world contains the smaller one.
     """
 
-    options: GlyphOptions
-
-    @cached_property
-    def characters(self) -> tuple[Character, ...]:
-        """Draw one character for each class."""
-        seed, size = self.options.seed, self.options.classes_per_alphabet
-        alphabets = range(_alphabets(self.options))
-        return tuple(c for alphabet in alphabets for c in draw_characters(seed, alphabet, size))
+    def __init__(self, options: GlyphOptions) -> None:
+        self.options = options
+        seed, size = options.seed, options.classes_per_alphabet
+        alphabets = range(_alphabets(options))
+        self.characters = [c for a in alphabets for c in draw_characters(seed, a, size)]
 
     def render(
         self, classes: Sequence[int], count: int, seed: int | None = None

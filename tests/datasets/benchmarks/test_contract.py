@@ -99,10 +99,12 @@ def test_the_contract_notices(word, fault, tmp_path_factory):
     def check(members):
         broken = type("Broken", (ImageFolder,), members)
         contract = type("Contract", (TestImageFolder,), {"_shared": None, "benchmark": broken})()
-        folders = {"tmp_path": tmp_path_factory.mktemp("x"), "tmp_path_factory": tmp_path_factory}
+        fixtures = {"tmp_path": tmp_path_factory.mktemp("x"), "tmp_path_factory": tmp_path_factory}
         wanted = inspect.signature(getattr(contract, name)).parameters
-        getattr(contract, name)(**{argument: folders[argument] for argument in wanted})
+        if "prepared" in wanted:
+            fixtures["prepared"] = contract._prepared(tmp_path_factory)
+        getattr(contract, name)(**{argument: fixtures[argument] for argument in wanted})
 
     check({})
-    with pytest.raises((AssertionError, UserError)):
+    with pytest.raises((AssertionError, UserError, pytest.fail.Exception)):
         check(fault)

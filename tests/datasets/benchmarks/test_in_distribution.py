@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from pools import blank_pool, scattered_pool
+from pools import blank_pool, counts_of, scattered_pool
 
 from fsl_sweep.datasets.benchmark import SPLITS, Benchmark, common_tasks
 from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
@@ -126,8 +126,7 @@ def test_it_is_named_in_a_sweep_file_and_shares_the_prepared_data(opened, tmp_pa
     assert options(fresh=True).model_dump()["fresh"] is True
     checked = check(name, GLYPHS, None, home)
     assert checked.problems == ()
-    counts = checked.benchmark.counts["novel"]
-    assert (counts.classes, counts.images) == (4, 4 * 2)
+    assert counts_of(checked.benchmark)["novel"] == (4, 4 * 2)
     with pytest.raises(ValueError, match="share_seed"):
         opened("glyphs", **GLYPHS, share_seed=1)
     assert BENCHMARKS.find("in-distribution:omniglot").cls.in_distribution

@@ -119,7 +119,7 @@ def test_what_cannot_be_folded_is_refused(refused, snapshot):
     pieces = replace(whole, val=val)
     for unused in (pieces, own_images):  # folds of base do not look at val
         assert fold_benchmark(unused, index=0, folds=2).val.pool is pool
-        assert fold_benchmark(unused, index=0, folds=2).counts["val"].classes == 6
+        assert fold_benchmark(unused, index=0, folds=2).val.size == 6
     cases = [
         (whole, {"folds": 13}),
         (whole, {"folds": 6, "over": "base+val", "by": "superclass"}),

@@ -256,10 +256,9 @@ def _class_folders(tree: FileTree) -> ImagesByClass:
             )
         classes[name].append(member)
     return {
-        name: [partial(read_image, tree, m, "rgb") for m in sorted(members, key=_file_name)]
+        name: [
+            partial(read_image, tree, member, "rgb")
+            for member in sorted(members, key=lambda m: (m.path.rpartition("/")[2], m.path))
+        ]
         for name, members in classes.items()
     }
-
-
-def _file_name(member: Member) -> tuple[str, str]:
-    return member.path.rpartition("/")[2], member.path

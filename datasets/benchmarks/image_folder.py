@@ -93,9 +93,6 @@ def read_class_tree(tree: FileTree) -> dict[tuple[str, str], list[Member]]:
             f"{tree.where} must have images in CLASS/ folders, or all in SUPERCLASS/CLASS/ "
             f"folders, but it has {' and '.join(examples.values())}."
         )
-    return dict(sorted((_names(folder, *examples), images) for folder, images in folders.items()))
-
-
-def _names(folder: str, depth: int) -> tuple[str, str]:
-    parts = folder.split("/")
-    return parts[-2] if depth == 2 else "", parts[-1]
+    names = {folder: ["", *folder.split("/")[outer:]][-2:] for folder in folders}
+    classes = {(above, name): folders[folder] for folder, (above, name) in names.items()}
+    return dict(sorted(classes.items()))

@@ -94,7 +94,11 @@ def test_an_interrupted_preparation_leaves_nothing(data, source, tmp_path, monke
     ("name", "path", "message"),
     [
         ("image-folder", "/etc/passwd", "/etc/passwd is neither a folder nor a readable zip"),
-        ("omniglot", "/etc", "/etc has neither images_background.zip nor a folder images_background"),
+        (
+            "omniglot",
+            "/etc",
+            "/etc has neither images_background.zip nor a folder images_background",
+        ),
         ("features", "/etc", "/etc is a folder; features are prepared from one file"),
         ("features", "/etc/passwd", "/etc/passwd is not a readable .npz or .safetensors file"),
         ("image-folder", "mine", "remove it, or is HERE/mine the wrong folder?"),

@@ -86,13 +86,7 @@ class Benchmark:
         return cls(name, train, base, val, novel, fingerprint, fresh_base, cautions)
 
     def distribution(self, split: str) -> TaskDistribution:
-        """Return the task distribution called ``train``, ``base``, ``val`` or ``novel``.
-
-        Raises:
-            ValueError: another name.
-        """
-        if split not in SPLITS:
-            raise ValueError(f"a split is one of {', '.join(SPLITS)}, not {split!r}")
+        """Return the task distribution called ``train``, ``base``, ``val`` or ``novel``."""
         return getattr(self, split)
 
     @property
@@ -169,7 +163,6 @@ def common_tasks(
     Raises:
         BadData: the split has too few classes, examples or writers, or its tasks cannot be drawn
             without replacement.
-        ValueError: an unknown split.
     """
     distribution = benchmark.distribution(split) if others is None else others
     numbers = [str(number) for number in (shape.way, shape.shot, shape.query, seed)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fsl_sweep.datasets.files.digests import array_digest, canonical_digest
+from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.orchestrator.errors import BadData
 
 
@@ -83,27 +83,6 @@ class ImagePool:
     def holds_features(self) -> bool:
         """Tell whether these are features of a frozen extractor, not images."""
         return self.images.dtype == np.float32
-
-    @classmethod
-    def in_memory(
-        cls,
-        images: np.ndarray,
-        labels: np.ndarray,
-        class_names: Sequence[str],
-        *,
-        superclasses: Sequence[str] | None = None,
-        writers: np.ndarray | None = None,
-        attributes: np.ndarray | None = None,
-        attribute_names: Sequence[str] | None = None,
-    ) -> "ImagePool":
-        """Make a pool over arrays, with the fingerprint that a store would give it."""
-        labels = np.asarray(labels, dtype=np.int64)
-        arrays = {"images": images, "labels": labels, "writers": writers, "attributes": attributes}
-        digests = {key: array_digest(a) for key, a in arrays.items() if a is not None}
-        above, known = (None if w is None else tuple(w) for w in (superclasses, attribute_names))
-        fingerprint = pool_fingerprint(images.shape, digests, class_names, above, known)
-        names = tuple(class_names)
-        return cls(images, labels, names, fingerprint, above, writers, attributes, known)
 
 
 def pool_fingerprint(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pools import blank_pool
+from pools import blank_pool, pool_of
 
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.store.reading import SHEET, datasets_folder, open_store, sheet_digest
@@ -29,7 +29,7 @@ def write_pool(path, pool: ImagePool) -> Path:
 def full_pool(pool) -> ImagePool:
     known = {"attributes": np.eye(6, 3, dtype=bool), "attribute_names": ["p", "q", "r"]}
     more = {"superclasses": ["s", "s", "t", "t", "é", "u"], "writers": np.arange(len(pool)) % 7}
-    return ImagePool.in_memory(pool.images, pool.labels, pool.class_names, **known, **more)
+    return pool_of(pool.images, pool.labels, pool.class_names, **known, **more)
 
 
 @pytest.fixture

@@ -295,12 +295,9 @@ def writer_benchmark(image_size: int = 16) -> Benchmark:
     writers, labels = (np.repeat(part.ravel(), table.ravel()) for part in (writer, label))
     prototypes = rng.random((5, 1, image_size, image_size))
     noise = 0.3 * rng.standard_normal((len(labels), 1, image_size, image_size))
-    pool = ImagePool.in_memory(
-        (np.clip(prototypes[labels] + noise, 0, 1) * 255).astype(np.uint8),
-        labels,
-        [f"character {i}" for i in range(5)],
-        writers=writers,
-    )
+    images = (np.clip(prototypes[labels] + noise, 0, 1) * 255).astype(np.uint8)
+    names = tuple(f"character {i}" for i in range(5))
+    pool = ImagePool(images, labels, names, "made of writers", writers=writers)
     tasks = [WriterTasks(pool, np.arange(first, first + 4)) for first in (0, 4, 8, 12)]
     return Benchmark.of("made", *tasks)
 

@@ -6,12 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from pools import encoded, write_files
+from pools import encoded, pool_of, write_files
 from pydantic import BaseModel, ConfigDict
 
 from fsl_sweep.datasets.benchmarks.glyphs.glyphs import Glyphs
 from fsl_sweep.datasets.benchmarks.image_folder import ImageFolder
-from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.testing import BenchmarkContract
 from fsl_sweep.orchestrator.errors import UserError
@@ -61,7 +60,7 @@ class Lax(BaseModel):
 
 def renamed(tasks):
     pool = tasks.pool
-    other = ImagePool.in_memory(pool.images, pool.labels, [f"{n}!" for n in pool.class_names])
+    other = pool_of(pool.images, pool.labels, [f"{n}!" for n in pool.class_names])
     return ClassTasks(other, tasks.classes, tasks.examples)
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from pools import blank_pool, counts_of, scattered_pool
 
-from fsl_sweep.datasets.benchmark import SPLITS, Benchmark, common_tasks
+from fsl_sweep.datasets.benchmark import SPLITS, Benchmark
 from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.preparing.inventory import check
@@ -72,17 +72,6 @@ def test_the_split_is_a_function_of_only_seed_class_and_examples_and_fair(pool):
     shares = counts[pool.labels == 4] / 100
     assert abs(shares.mean() - 0.1) < 1e-9
     assert np.all(np.abs(shares - 0.1) < 5 * np.sqrt(0.09 / 100))
-
-
-def test_base_and_val_tasks_are_drawn_independently():
-    rich = blank_pool(np.repeat(np.arange(10), 50))
-    split = in_distribution(original(rich, 0.5), seed=0)
-    base, val, again = (
-        common_tasks(split, m, "selection", 50, EpisodeShape(2, 1, 1), 0).support
-        for m in ("base", "val", "base")
-    )
-    assert not np.array_equal(base, val)
-    np.testing.assert_array_equal(base, again)
 
 
 def test_what_cannot_be_split_or_filled_is_refused_with_the_reason(pool, refused, snapshot):

@@ -7,9 +7,9 @@ import pytest
 import torch
 from evaluated import CPU, NOVEL, built
 from made import benchmark, writer_benchmark
+from pools import pool_of
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.orchestrator.errors import BadData
@@ -93,7 +93,7 @@ def rgb(data):
     """The same images in three unequal channels."""
     shades = np.array([1.0, 0.5, 0.25]).reshape(1, 3, 1, 1)
     images = (data.novel.pool.images * shades).astype(np.uint8)
-    pool = ImagePool.in_memory(images, data.novel.pool.labels, data.novel.pool.class_names)
+    pool = pool_of(images, data.novel.pool.labels, data.novel.pool.class_names)
     parts = {split: data.distribution(split) for split in SPLITS}
     coloured = {s: ClassTasks(pool, of.classes, of.examples) for s, of in parts.items()}
     return Benchmark.of("colours", **coloured)

@@ -220,10 +220,8 @@ class _Lists(BaseModel):
 def _read_lists(path: Path) -> _Lists:
     try:
         return _Lists.model_validate_json(path.read_bytes())
-    except FileNotFoundError as failure:
-        raise MissingData(f"There is no split file {path}.") from failure
     except OSError as failure:
-        raise BadData(f"The split file {path} cannot be read ({failure}).") from failure
+        raise MissingData(f"The split file {path} cannot be read: {failure.strerror}.") from failure
     except ValidationError as failure:
         raise BadData(
             f"The split file {path} must be a JSON object with the keys base, val and novel, "

@@ -33,12 +33,10 @@ class PoolWriter:
     ) -> None:
         self._folder, self._name = folder, name
         self._image_shape, self._values = image_shape, np.dtype(values)
-        little = self._values.newbyteorder("<").str
-        self._images = _GrowingArray(folder / f"{name}.images.npy", image_shape, little)
-        self._labels: list[np.ndarray] = [np.empty(0, np.int64)]
-        self._writers: list[np.ndarray] = []
         self._words: dict[str, Any] | None = None
-        self._attributes: np.ndarray | None = None
+        self._arrays: dict[str, _GrowingArray] = {}
+        self._write("images", np.empty((0, *image_shape), values))
+        self._write("labels", np.empty(0, np.int64))
 
     def append(
         self, images: np.ndarray, labels: np.ndarray | int, writers: np.ndarray | None = None
@@ -56,10 +54,10 @@ class PoolWriter:
                 f"Images of pool '{self._name}' must be {self._values} "
                 f"{[count, *self._image_shape]}; these are {images.dtype} {list(images.shape)}."
             )
-        self._images.append(images)
-        self._labels.append(np.broadcast_to(np.asarray(labels, dtype=np.int64), (count,)))
+        self._write("images", images)
+        self._write("labels", np.broadcast_to(np.asarray(labels, dtype=np.int64), (count,)))
         if writers is not None:
-            self._writers.append(np.asarray(writers, dtype=np.int64))
+            self._write("writers", np.asarray(writers, dtype=np.int64))
 
     def describe(
         self,
@@ -83,26 +81,23 @@ class PoolWriter:
                 )
         words = zip(NAMES, (class_names, superclasses, attribute_names), strict=True)
         self._words = {key: None if of is None else list(of) for key, of in words}
-        self._attributes = None if attributes is None else np.asarray(attributes, dtype=bool)
+        if attributes is not None:
+            self._write("attributes", np.asarray(attributes, dtype=bool))
 
     def close(self) -> dict[str, Any]:
         """Finish the files and return the pool's entry in the sheet."""
         if self._words is None:
             raise BadData(f"Pool '{self._name}' was written without naming its classes.")
-        arrays = {"images": self._images.close()}
-        small = {
-            "labels": np.concatenate(self._labels),
-            "writers": np.concatenate(self._writers) if self._writers else None,
-            "attributes": self._attributes,
-        }
-        for key, array in small.items():
-            if array is not None:
-                path = self._folder / f"{self._name}.{key}.npy"
-                writer = _GrowingArray(path, array.shape[1:], array.dtype.str)
-                writer.append(array)
-                arrays[key] = writer.close()
+        arrays = {key: array.close() for key, array in self._arrays.items()}
         entry = {**self._words, "arrays": arrays}
         return {**entry, "fingerprint": fingerprint_of(entry)}
+
+    def _write(self, key: str, rows: np.ndarray) -> None:
+        """Append rows to one of the pool's files."""
+        if key not in self._arrays:
+            path, little = self._folder / f"{self._name}.{key}.npy", rows.dtype.newbyteorder("<")
+            self._arrays[key] = _GrowingArray(path, rows.shape[1:], little.str)
+        self._arrays[key].append(rows)
 
 
 class StoreWriter:

@@ -79,7 +79,7 @@ class GlyphWorld:
     def __init__(self, options: GlyphOptions) -> None:
         self.options = options
         seed, size = options.seed, options.classes_per_alphabet
-        alphabets = range(_alphabets(options))
+        alphabets = range(sum(_alphabets(options)))
         self.characters = [c for a in alphabets for c in draw_characters(seed, a, size)]
 
     def render(
@@ -118,7 +118,7 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
 
     def pool_options(self, options: GlyphOptions) -> dict[str, Any]:
         """Return all options but those of the split, and the number of alphabets in all."""
-        return {**options.model_dump(exclude=_SPLIT_OPTIONS), "alphabets": _alphabets(options)}
+        return {**options.model_dump(exclude=_SPLIT_OPTIONS), "alphabets": sum(_alphabets(options))}
 
     def signature(self, options: GlyphOptions, root: Path | None) -> str:
         """Return a constant: there is no source, the pool options determine everything."""
@@ -165,17 +165,14 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
         """Count the classes of each split; the draw decides how many writers or attributes."""
         if options.tasks != "classes":
             return {}
-        size = options.classes_per_alphabet
-        return {
-            "base": options.base_alphabets * size,
-            "val": options.val_alphabets * size,
-            "novel": options.novel_alphabets * size,
-        }
+        numbers = zip(MEASURED, _alphabets(options), strict=True)
+        return {split: number * options.classes_per_alphabet for split, number in numbers}
 
     def unit(self, options: GlyphOptions) -> str:
         """Return the unit ``classes``, ``writers`` or ``attributes``."""
         return options.tasks.removesuffix("-ood")
 
 
-def _alphabets(options: GlyphOptions) -> int:
-    return options.base_alphabets + options.val_alphabets + options.novel_alphabets
+def _alphabets(options: GlyphOptions) -> tuple[int, int, int]:
+    """Return the alphabets of base, val and novel."""
+    return options.base_alphabets, options.val_alphabets, options.novel_alphabets

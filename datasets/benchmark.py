@@ -44,8 +44,7 @@ class Benchmark:
         pixels: what images are normalised by, in place of the statistics of ``train``.
 
     Raises:
-        BadData: an example of ``train`` is in ``base`` although ``fresh_base``, or the pools' image
-            shapes differ.
+        BadData: an example of ``train`` is in ``base`` although ``fresh_base``.
     """
 
     name: str
@@ -59,10 +58,6 @@ class Benchmark:
     pixels: PixelStatistics | None = None
 
     def __post_init__(self) -> None:
-        shapes = sorted({self.distribution(split).pool.image_shape for split in SPLITS})
-        if len(shapes) > 1:
-            listed = ", ".join(map(str, shapes))
-            raise BadData(f"The splits of '{self.name}' have images of several shapes: {listed}.")
         same_pool = self.train.pool.fingerprint == self.base.pool.fingerprint
         shared = same_pool and np.intersect1d(self.train.examples, self.base.examples).size
         if shared and self.fresh_base:

@@ -43,8 +43,6 @@ class ImagePool:
 
     def __post_init__(self) -> None:
         images, classes = (len(self),), len(self.class_names)
-        if len(set(self.class_names)) != classes:
-            raise BadData("Two classes of a pool have the same name.")
         for name, shape in {
             "labels": images,
             "writers": images,
@@ -57,10 +55,6 @@ class ImagePool:
                 raise BadData(f"The {name} of a pool have shape {np.shape(value)}, not {shape}.")
         if np.any((self.labels < 0) | (self.labels >= classes)):
             raise BadData(f"Labels of a pool of {classes} classes must be from 0 to {classes - 1}.")
-        if self.families is not None:
-            counts = np.bincount(self.labels, minlength=classes).tolist()
-            if len(set(zip(self.families, counts, strict=True))) != len(set(self.families)):
-                raise BadData("The classes of a family must have equally many examples.")
 
     def __len__(self) -> int:
         return int(self.images.shape[0])

@@ -249,6 +249,10 @@ class BenchmarkContract:
 
 
 def _check_episodes(distribution: TaskDistribution, drawn: Episodes) -> None:
+    there, queried = drawn.classes[:, :, None] >= 0, drawn.query >= 0
+    assert ((drawn.support >= 0) == there).all(), "a class has a part of its support"
+    assert not (queried & ~there).any(), "padding has queries"
+    assert queried.any(axis=(1, 2)).all(), "a task has no queries"
     for number in range(len(drawn.support)):
         support, query = drawn.support[number], drawn.query[number]
         used = np.concatenate([support[support >= 0], query[query >= 0]])

@@ -33,7 +33,7 @@ class PoolWriter:
     ) -> None:
         self._folder, self._name = folder, name
         self._image_shape, self._values = image_shape, np.dtype(values)
-        self._words: dict[str, Any] | None = None
+        self._words: dict[str, Any] = {}
         self._arrays: dict[str, _GrowingArray] = {}
         self._write("images", np.empty((0, *image_shape), values))
         self._write("labels", np.empty(0, np.int64))
@@ -86,8 +86,6 @@ class PoolWriter:
 
     def close(self) -> dict[str, Any]:
         """Finish the files and return the pool's entry in the sheet."""
-        if self._words is None:
-            raise BadData(f"Pool '{self._name}' was written without naming its classes.")
         arrays = {key: array.close() for key, array in self._arrays.items()}
         entry = {**self._words, "arrays": arrays}
         return {**entry, "fingerprint": fingerprint_of(entry)}

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict
 from fsl_sweep.datasets.benchmarks.glyphs.glyphs import Glyphs
 from fsl_sweep.datasets.benchmarks.image_folder import ImageFolder
 from fsl_sweep.datasets.tasks.classes import ClassTasks
-from fsl_sweep.datasets.testing import BenchmarkContract
+from fsl_sweep.datasets.tasks.episodes import EpisodeShape
+from fsl_sweep.datasets.testing import BenchmarkContract, _check_episodes
 from fsl_sweep.orchestrator.errors import UserError
 
 
@@ -107,3 +108,13 @@ def test_the_contract_notices(word, fault, tmp_path_factory):
     check({})
     with pytest.raises((AssertionError, UserError, pytest.fail.Exception)):
         check(fault)
+
+
+@pytest.mark.parametrize("part", ["support", "classes", "query"])
+def test_the_contract_notices_padding_that_makes_no_sense(pool, part):
+    tasks = ClassTasks(pool, np.arange(6))
+    drawn = tasks.sample(3, EpisodeShape(2, 1, 1), np.random.default_rng(0))
+    _check_episodes(tasks, drawn)
+    getattr(drawn, part)[0] = -1
+    with pytest.raises(AssertionError):
+        _check_episodes(tasks, drawn)

@@ -78,10 +78,8 @@ def test_what_cannot_be_split_or_filled_is_refused_with_the_reason(pool, refused
     whole = original(pool)
     made, halved = in_distribution(whole, 0), in_distribution(original(pool, 0.5), 0, fresh=True)
     parts = {split: whole.distribution(split) for split in SPLITS}
-    held = whole.base.examples
     changes = {
         "apart": {"base": ClassTasks(blank_pool(pool.labels[::-1]), np.arange(6))},
-        "fewer": {"base": ClassTasks(pool, np.arange(5), held[pool.labels[held] < 5])},
         "other": {"train": FixedSupportTasks(whole.train, 1, np.random.default_rng(0))},
     }
     tiny = blank_pool(np.repeat(np.arange(10), 2))

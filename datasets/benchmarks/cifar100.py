@@ -7,8 +7,7 @@ same images give the same order: by class, and within a class by file name.
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import call
 from pathlib import Path
@@ -99,7 +98,8 @@ class AbstractCifar100(AbstractBenchmark[Any]):
         self, options: Any, root: Path | None, writer: StoreWriter, progress: Progress
     ) -> None:
         """Write class by class, and within a class by file name: every form gives one pool."""
-        with open_images(self.source_path(root)) as classes:
+        with open_tree(self.source_path(root)) as tree:
+            classes = _images_by_class(tree)
             pool = writer.pool((3, options.image_size, options.image_size))
             parts = [(label, loads, call) for label, loads in enumerate(classes.values())]
             append_images(pool, parts, options.image_size, progress)
@@ -189,22 +189,18 @@ def _within(superclasses: Sequence[str]) -> list[str]:
     return [name for name, group in SUPERCLASS_OF.items() if group in superclasses]
 
 
-@contextmanager
-def open_images(source: Path) -> Iterator[ImagesByClass]:
-    """Open the images of all 100 classes, in alphabetical order."""
-    with open_tree(source) as tree:
-        files = {
-            path: m for m in tree.members if (path := m.path.removeprefix(f"{FOLDER}/")) in _PARTS
-        }
-        images = _python_files(tree, files) if files else _class_folders(tree)
-        lacking = [name for name, loads in images.items() if not loads]
-        if lacking:
-            shown = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
-            raise BadData(
-                f"{tree.where} has no images of {len(lacking)} of CIFAR-100's 100 classes "
-                f"({shown}). Get {DOWNLOAD}."
-            )
-        yield images
+def _images_by_class(tree: FileTree) -> ImagesByClass:
+    """Find the images of all 100 classes, in alphabetical order."""
+    files = {path: m for m in tree.members if (path := m.path.removeprefix(f"{FOLDER}/")) in _PARTS}
+    images = _python_files(tree, files) if files else _class_folders(tree)
+    lacking = [name for name, loads in images.items() if not loads]
+    if lacking:
+        shown = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
+        raise BadData(
+            f"{tree.where} has no images of {len(lacking)} of CIFAR-100's 100 classes "
+            f"({shown}). Get {DOWNLOAD}."
+        )
+    return images
 
 
 def _spelling(name: str) -> str:

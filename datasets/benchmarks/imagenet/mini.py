@@ -114,7 +114,8 @@ class MiniImagenet(AbstractImagenet):
         counts = np.bincount(pool.labels, minlength=len(pool.class_names))
         if not (counts[split["base"]] > OFFICIAL_IMAGES).all():
             return super().assemble(options, pools)
-        official = _first_of_each(pool.labels, OFFICIAL_IMAGES)
+        place = np.arange(len(pool)) - np.searchsorted(pool.labels, pool.labels)  # in its class
+        official = place < OFFICIAL_IMAGES
         base = np.isin(pool.labels, split["base"])
         return Benchmark.of(
             self.name,
@@ -123,15 +124,6 @@ class MiniImagenet(AbstractImagenet):
             val=ClassTasks(pool, split["val"]),
             novel=ClassTasks(pool, split["novel"]),
         )
-
-
-def _first_of_each(labels: np.ndarray, count: int) -> np.ndarray:
-    """Mark the examples that are among the first ``count`` of their class, bool ``[N]``."""
-    order = np.argsort(labels, kind="stable")
-    starts = np.searchsorted(labels[order], labels[order])
-    among = np.empty(len(labels), dtype=bool)
-    among[order] = np.arange(len(labels)) - starts < count
-    return among
 
 
 def _official(

@@ -1,19 +1,13 @@
 import hashlib
 
 import numpy as np
-from pools import assert_uniform, counts_of, superclasses_of
+from pools import counts_of, superclasses_of
 from scipy.interpolate import BSpline
 from scipy.stats import kstest
 
 from fsl_sweep.datasets.benchmark import MEASURED
 from fsl_sweep.datasets.benchmarks.glyphs.glyphs import GlyphOptions, Glyphs, GlyphWorld
-from fsl_sweep.datasets.benchmarks.glyphs.render import (
-    Jitter,
-    _ink,
-    _pen,
-    draw_writers,
-    render_character,
-)
+from fsl_sweep.datasets.benchmarks.glyphs.render import _ink, _pen
 from fsl_sweep.datasets.benchmarks.glyphs.strokes import ATTRIBUTES, CONTROLS, draw_characters
 from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.preparing.opening import prepared_stores
@@ -91,16 +85,6 @@ def test_the_pen_follows_a_cubic_b_spline_and_ink_is_the_distance_to_its_trace()
     for ink, points, pen in zip(_ink(traced, radius, 10), traced, radius, strict=True):
         gaps = np.hypot(columns[..., None] - points[:, 0], rows[..., None] - points[:, 1]).min(-1)
         np.testing.assert_allclose(ink, np.clip(pen + 0.5 - gaps, 0, 1), atol=1e-5)
-
-
-def test_writers_are_drawn_uniformly_and_keep_their_hand():
-    writers = draw_writers(0, 4, 1.0)
-    np.testing.assert_array_equal(writers.slant, draw_writers(0, 9, 1.0).slant[:4])
-    strokes, still = draw_characters(0, 0, 1)[0].strokes, Jitter(0, 0, 0, 0)
-    images, who = render_character(strokes, 4000, 12, writers, still, np.random.default_rng(0))
-    assert_uniform(who, 4)
-    ink = np.array([images[who == w].mean() for w in range(4)])
-    np.testing.assert_array_equal(np.argsort(ink), np.argsort(ink.round(1)))
 
 
 def test_tasks_may_be_pairs_of_attributes_or_writers(opened):

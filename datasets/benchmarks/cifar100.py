@@ -247,7 +247,8 @@ def _class_folders(tree: FileTree) -> ImagesByClass:
         if name not in classes:
             raise BadData(
                 f"{path} is not in a folder of a CIFAR-100 class. Only class folders are read, "
-                "perhaps within train/ and test/ or within folders of the superclasses; "
+                "or an archive of them as root, perhaps within train/ and test/ or within folders "
+                "of the superclasses; "
                 f"{did_you_mean(name, classes)}"
             )
         classes[name].append(member)

@@ -138,13 +138,6 @@ class Features(AbstractBenchmark[SplitOptions]):
         published = None if pool.attributes is None else marked(pool)
         return split_benchmark(self.name, pool, options, published)
 
-    def source_path(self, root: Path | None) -> Path:
-        """Return the file's path. Raises BadData if it is a folder."""
-        path = super().source_path(root)
-        if path.is_dir():
-            raise BadData(f"{path} is a folder; features are prepared from one file: give that.")
-        return path
-
 
 def _check_arrays(where: Path, arrays: Arrays) -> None:
     unknown = [name for name in arrays if name not in _KNOWN]

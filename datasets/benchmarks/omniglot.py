@@ -186,7 +186,7 @@ def _characters(trees: Mapping[str, FileTree]) -> dict[str, tuple[str, FileTree,
     """List each character's part and drawings, by drawer, and check that none is missing."""
     characters: dict[str, tuple[str, FileTree, list[Member]]] = {}
     for part, tree in trees.items():
-        drawings: dict[str, dict[int, Member]] = {}
+        drawings: dict[str, list[tuple[int, Member]]] = {}
         for member in tree.members:
             # A zip repeats the part's name around everything.
             match = _FILE.fullmatch(member.path.removeprefix(f"{part}/"))
@@ -195,15 +195,15 @@ def _characters(trees: Mapping[str, FileTree]) -> dict[str, tuple[str, FileTree,
                     f"{tree.where} has a file {member.path}, which is not Alphabet/characterNN/"
                     "IIII_DD.png. Take the official images, without other files."
                 )
-            drawings.setdefault(match["character"], {})[int(match["drawer"])] = member
-        drawers, images = range(1, DRAWERS + 1), PARTS[part] * DRAWERS
-        complete = len(drawings) == PARTS[part] and len(tree.members) == images
-        if not complete or any(drawn.keys() != {*drawers} for drawn in drawings.values()):
+            drawings.setdefault(match["character"], []).append((int(match["drawer"]), member))
+        drawers = {tuple(sorted(drawer for drawer, _ in drawn)) for drawn in drawings.values()}
+        if len(drawings) != PARTS[part] or drawers != {tuple(range(1, DRAWERS + 1))}:
             raise BadData(
                 f"{tree.where} has {counted(len(tree.members), 'drawing')} of "
                 f"{counted(len(drawings), 'character')}; the official part has {PARTS[part]} "
                 f"characters, each by the same {DRAWERS} people. Download or extract it again."
             )
         for name, drawn in drawings.items():
-            characters[name] = (part, tree, [drawn[drawer] for drawer in drawers])
+            drawn.sort(key=lambda drawing: drawing[0])
+            characters[name] = (part, tree, [member for _, member in drawn])
     return dict(sorted(characters.items()))

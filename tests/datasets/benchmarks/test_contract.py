@@ -13,6 +13,7 @@ from fsl_sweep.datasets.benchmarks.glyphs.glyphs import Glyphs
 from fsl_sweep.datasets.benchmarks.image_folder import ImageFolder
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
+from fsl_sweep.datasets.tasks.query_counts import MultinomialQueries
 from fsl_sweep.datasets.testing import BenchmarkContract, _check_episodes
 from fsl_sweep.orchestrator.errors import UserError
 
@@ -110,11 +111,12 @@ def test_the_contract_notices(word, fault, tmp_path_factory):
         check(fault)
 
 
-@pytest.mark.parametrize("part", ["support", "classes", "query"])
-def test_the_contract_notices_padding_that_makes_no_sense(pool, part):
-    tasks = ClassTasks(pool, np.arange(6))
+@pytest.mark.parametrize("absent", [["support"], ["query"], ["support", "classes"]])
+def test_the_contract_notices_padding_that_makes_no_sense(pool, absent):
+    tasks = MultinomialQueries(ClassTasks(pool, np.arange(6)))
     drawn = tasks.sample(3, EpisodeShape(2, 1, 1), np.random.default_rng(0))
     _check_episodes(tasks, drawn)
-    getattr(drawn, part)[0] = -1
-    with pytest.raises(AssertionError):
+    for part in absent:
+        getattr(drawn, part)[0, slice(None) if part == "query" else 0] = -1
+    with pytest.raises(AssertionError, match=r"a class has a part|no queries|padding has"):
         _check_episodes(tasks, drawn)

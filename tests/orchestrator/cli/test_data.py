@@ -99,7 +99,7 @@ def test_an_interrupted_preparation_leaves_nothing(data, source, tmp_path, monke
             "/etc",
             "/etc has neither images_background.zip nor a folder images_background",
         ),
-        ("features", "/etc", "/etc is a folder; features are prepared from one file"),
+        ("features", "/etc", "/etc is not a readable .npz or .safetensors file"),
         ("features", "/etc/passwd", "/etc/passwd is not a readable .npz or .safetensors file"),
         ("image-folder", "mine", "remove it, or is HERE/mine the wrong folder?"),
     ],

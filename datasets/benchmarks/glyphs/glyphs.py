@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
-from fsl_sweep.datasets.benchmarks.glyphs.render import Jitter, draw_writers, render_character
+from fsl_sweep.datasets.benchmarks.glyphs.render import draw_writers, render_character
 from fsl_sweep.datasets.benchmarks.glyphs.strokes import ATTRIBUTES, draw_characters
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
@@ -95,14 +95,15 @@ class GlyphWorld:
         """
         purpose = ("pool",) if seed is None else ("fresh", str(seed))
         options = self.options
-        jitter = Jitter(options.wobble, options.drift, options.turn, options.speckle)
+        jitter = options.model_dump(include={"wobble", "drift", "turn", "speckle"})
         people = draw_writers(options.seed, options.writers, options.spread)
         drawn = []
         for label in classes:
             alphabet, position = divmod(int(label), options.classes_per_alphabet)
             rng = named_generator(options.seed, *purpose, str(alphabet), str(position))
             strokes = self.characters[label].strokes
-            drawn.append(render_character(strokes, count, options.image_size, people, jitter, rng))
+            size = options.image_size
+            drawn.append(render_character(strokes, count, size, people, rng, **jitter))
         images, writers = zip(*drawn, strict=True)
         return np.stack(images)[:, :, None], np.stack(writers)
 

@@ -50,15 +50,6 @@ def test_fresh_examples_follow_their_seed_and_have_the_distribution_of_the_pool(
         assert kstest(*inks).pvalue > 1e-4
 
 
-def test_classes_differ_more_than_their_examples():
-    images, _ = GlyphWorld(GlyphOptions()).render(range(120), 20)
-    flat = images.reshape(120, 20, -1).astype(float)
-    centres = flat[:, :10].mean(axis=1)
-    gaps = (centres**2).sum(-1) - 2 * flat[:, 10:] @ centres.T  # but for the image's own length
-    assert (gaps.argmin(-1) == np.arange(120)[:, None]).mean() > 0.15  # chance is 1/120
-    assert flat.mean(-1).min() > 2  # nothing is blank, even where it is shifted
-
-
 def test_attributes_are_true_of_the_strokes():
     for alphabet in range(6):
         for character in draw_characters(0, alphabet, 12):

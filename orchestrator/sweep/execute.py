@@ -38,20 +38,22 @@ Following = Callable[
 of them; None where they are trained."""
 
 
-class Measured(NamedTuple):
-    """How many snapshots were measured after training, how many could not be, and why."""
-
-    snapshots: int = 0
-    failed: int = 0
-    reasons: tuple[str, ...] = ()
-
-
 class Executed(NamedTuple):
-    """How many trials were trained, how many of them failed, and what was measured afterwards."""
+    """What was done.
+
+    Attributes:
+        ran: how many trials were trained.
+        failed: how many of them failed.
+        measured: how many snapshots were measured after training.
+        unmeasured: how many could not be.
+        reasons: why not.
+    """
 
     ran: int = 0
     failed: int = 0
-    measured: Measured = Measured()
+    measured: int = 0
+    unmeasured: int = 0
+    reasons: tuple[str, ...] = ()
 
 
 def _nobody(*_: object) -> AbstractContextManager[Sequence[SweepListener]]:
@@ -94,11 +96,11 @@ def execute(
             if plan.keep != "all":
                 notify(f"keep: {plan.keep}. {LOST[plan.keep]}")
             jobs.run(pending, None, plan.kept_while_training)
-        measured = jobs.measure(plan.requested, chosen)
+        done = jobs.measure(plan.requested, chosen)
         left = ledger.pending(plan)
-        if not left and not measured.failed:
+        if not left and not done.unmeasured:
             prune(ledger, prunable(ledger, plan, plan.keep))
-        return Executed(len(pending), sum(trial in left for trial in pending), measured)
+        return done._replace(ran=len(pending), failed=sum(trial in left for trial in pending))
 
 
 def measure(
@@ -106,7 +108,7 @@ def measure(
     address: str | None = None,
     following: Following = _nobody,
     notify: Callable[[str], None] = lambda _: None,
-) -> Measured:
+) -> Executed:
     """Measure what is missing under protocols; where nothing is, no Ray. Arguments as `execute`.
 
     Raises:
@@ -154,15 +156,12 @@ class _Jobs:
         note_environment(self.ledger)
         plan, ids = self.plan, tuple(trials)
         job = Job(self.ledger.path, plan, ids, todo, keep, plan.resources, self.retries)
-        failures = _Failures()
-        first: list[SweepListener] = [failures]
-        if keep == "chosen":
-            first.append(_PrunesEnded(self.ledger, plan))
+        ends = _Ends(self.ledger, plan, prunes=keep == "chosen")
         with self.following(plan, trials, todo) as listeners:
-            self.ray.run(job, [*first, *listeners])
-        return tuple(failures.reasons)
+            self.ray.run(job, [ends, *listeners])
+        return tuple(ends.reasons)
 
-    def measure(self, protocols: Sequence[PlannedProtocol], trials: Collection[str]) -> Measured:
+    def measure(self, protocols: Sequence[PlannedProtocol], trials: Collection[str]) -> Executed:
         """Measure what is missing under these protocols, as far as these trials have ended.
 
         The main one comes first, because snapshots are chosen by it.
@@ -175,37 +174,27 @@ class _Jobs:
                 failed = sum(map(len, left.values()))
                 count += sum(map(len, todo.values())) - failed
                 if failed:
-                    return Measured(count, failed, reasons)
-        self._compact(protocols, trials)
-        return Measured(count)
-
-    def _compact(self, protocols: Sequence[PlannedProtocol], trials: Collection[str]) -> None:
-        """Compact what a process that was killed after its last record left uncompacted."""
+                    return Executed(measured=count, unmeasured=failed, reasons=reasons)
+        # A process may have been killed after its last record, before it compacted them.
         for protocol in (protocol for protocol in protocols if protocol.snapshots != "chosen"):
             for storage in map(self.ledger.trial, trials):
                 if storage.measurements.files(protocol.id):
                     storage.compact(protocol.id)
+        return Executed(measured=count)
 
 
-class _Failures(SweepListener):
-    """Remembers why trials failed for good."""
+class _Ends(SweepListener):
+    """Remembers why trials failed for good; prunes each where only chosen snapshots are kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: Ledger, plan: Plan, prunes: bool) -> None:
+        self._ledger, self._plan, self._prunes = ledger, plan, prunes
         self.reasons: dict[str, None] = {}
 
-    def ended(self, trial: str, end: TrialEnd) -> None:  # noqa: ARG002
+    def ended(self, trial: str, end: TrialEnd) -> None:
         if end.status == "failed":
             self.reasons[end.reason] = None
-
-
-class _PrunesEnded(SweepListener):
-    """Prunes each trial as it ends, where only chosen snapshots are kept."""
-
-    def __init__(self, ledger: Ledger, plan: Plan) -> None:
-        self._ledger, self._plan = ledger, plan
-
-    def ended(self, trial: str, end: TrialEnd) -> None:  # noqa: ARG002
-        prune_ended(self._ledger, self._plan, trial)
+        if self._prunes:
+            prune_ended(self._ledger, self._plan, trial)
 
 
 def execute_one(prepared: Prepared, index: int, following: Following = _nobody) -> TrialEnd:

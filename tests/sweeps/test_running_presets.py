@@ -168,7 +168,6 @@ def test_each_kind_of_learner_runs_on_data_in_the_official_layout(preset, source
 def test_methods_run_on_writers(preset, methods, source, tmp_path, capsys):
     data = GLYPHS if preset == "writers" else f"benchmark.root={source(write_leaf)}"
     prepared = executed("run", preset, [*smaller(preset), data], methods)
-    assert "gradient steps\n" in capsys.readouterr().out  # how many images, nobody knows
     plan = prepared.ledger.read_plan()
     for history in prepared.ledger.histories(plan):
         if history.method in methods:

@@ -76,8 +76,8 @@ def test_a_method_may_train_in_some_configurations_only():
         {"learner.learn_scale": True, "optimizer.lr": 0.1},
         {"learner.learn_scale": True, "optimizer.lr": 0.2},
     ]
-    assert planned_work.summary(plan.specs).startswith("20 gradient steps over ")
-    assert planned_work.summary(plan.specs).endswith("; trials that have nothing to train: 1")
+    apart = "; trials that have nothing to train: 1"
+    assert planned_work.summary(plan.specs) == f"20 gradient steps{apart}"
 
 
 def test_the_trial_is_measured_as_it_was_built_and_reported(tmp_path):

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from math import prod
 from typing import Any, final
 
 from fsl_sweep.orchestrator.errors import ConfigError
@@ -48,22 +47,18 @@ class MethodResolver:
         """Return the method with each of its learners, once the trials were made."""
         return [(self.method, learner) for learner in self._configuration.learners]
 
-    @property
-    def size(self) -> int:
-        """Return the number of trials, without making any; duplicates are counted.
+    def sizes(self) -> dict[str, int]:
+        """Return by name the factors of the number of trials; duplicates are counted.
 
         Raises:
             ConfigError: as ``expand``.
         """
-        return prod(self._sizes.values()) * len(self._config.seeds) * len(self._folds)
-
-    @property
-    def product(self) -> str:
-        """Return the factors of ``size`` as text: ``optimizer.lr: 4 x seeds: 3``."""
-        factors = {**self._sizes, "seeds": len(self._config.seeds)}
+        with self._configuration.placed():
+            factors = sizes(self._settings, self._config.samples)
+        factors["seeds"] = len(self._config.seeds)
         if self._config.cross_validation is not None:
             factors["full trial and class folds"] = len(self._folds)
-        return " x ".join(f"{name}: {size:,}" for name, size in factors.items())
+        return factors
 
     def trials(self) -> list[PlannedTrial]:
         """Make the trials: configurations x seeds, each followed by its class folds.
@@ -113,11 +108,6 @@ class MethodResolver:
             for fold, plain_fold in self._folds:
                 identity = digest({**plain, "seed": seed, "fold": plain_fold})
                 yield identity, spec.model_copy(update={"seed": seed, "fold": fold})
-
-    @cached_property
-    def _sizes(self) -> dict[str, int]:
-        with self._configuration.placed():
-            return sizes(self._settings, self._config.samples)
 
     @cached_property
     def _folds(self) -> list[tuple[Fold | None, dict[str, Any] | None]]:

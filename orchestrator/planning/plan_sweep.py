@@ -1,6 +1,8 @@
 """From a sweep file to a plan: the trials of every method, and what the report needs to know."""
 
 from collections.abc import Sequence
+from math import prod
+from operator import itemgetter
 from typing import Any
 
 from fsl_sweep.datasets.catalogue import BENCHMARKS
@@ -38,7 +40,7 @@ def plan_sweep(sweep: SweepFile) -> Plan:
         ConfigError: an unknown name, a bad option, two equal configurations in a method, or more
             than ``MOST_TRIALS`` trials; the message names file, key path and value.
     """
-    with blaming(sweep.where):
+    with blaming(sweep.where, sweep.overrides):
         return _planned(sweep.config)
 
 
@@ -87,14 +89,16 @@ def _places(config: SweepConfig, protocols: Sequence[PlannedProtocol]) -> dict[s
 
 def _check_size(methods: Sequence[MethodResolver]) -> None:
     """Refuse a sweep that is too large before any trial is made."""
-    if sum(method.size for method in methods) > MOST_TRIALS:
-        largest = max(methods, key=lambda method: method.size)
+    counts = [prod(method.sizes().values()) for method in methods]
+    if sum(counts) > MOST_TRIALS:
+        largest, count = max(zip(methods, counts, strict=True), key=itemgetter(1))
+        factors = " x ".join(f"{name}: {size:,}" for name, size in largest.sizes().items())
         raise ConfigError(
             "",
             f"methods.{largest.method}",
-            f"{largest.product} makes {largest.size:,} trials; a sweep has at most "
-            f"{MOST_TRIALS:,}. Leave out values, or draw some of the combinations: write 'choice' "
-            "in place of 'grid', and how many to draw as 'samples'",
+            f"{factors} makes {count:,} trials; a sweep has at most {MOST_TRIALS:,}. Leave out "
+            "values, or draw some of the combinations: write 'choice' in place of 'grid', and how "
+            "many to draw as 'samples'",
         )
 
 

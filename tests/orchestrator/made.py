@@ -33,7 +33,13 @@ from fsl_sweep.orchestrator.records.protocol import (
     Protocol,
     Tasks,
 )
-from fsl_sweep.orchestrator.records.spec import EpisodicTraining, Optimizer, Selectors, TrialSpec
+from fsl_sweep.orchestrator.records.spec import (
+    EpisodicTraining,
+    Optimizer,
+    Selectors,
+    TrialSpec,
+    configuration_of,
+)
 from fsl_sweep.orchestrator.selection.chosen import chosen_snapshots
 from fsl_sweep.orchestrator.sweepfile.grammar import MeasureConfig
 
@@ -75,12 +81,20 @@ def spec(seed: int = 0, way: int = 5, epochs: int = 3, every: int = 1) -> TrialS
 
 def planned(spec: TrialSpec, method: str = "PN") -> PlannedTrial:
     axes = {"train.way": spec.train.way} if isinstance(spec.train, EpisodicTraining) else {}
-    return PlannedTrial(spec.id, method, spec.configuration, axes, spec)
+    return PlannedTrial(spec.id, method, configuration_of(spec.canonical()), axes, spec)
 
 
 def plan(*trials: PlannedTrial, name: str = "made", fingerprint: str = "f" * 16) -> Plan:
     protocol = replace(MAIN_PROTOCOL, fingerprint=fingerprint)
-    return Plan(name, "s" * 16, fingerprint, trials, (protocol,), Selectors(), {})
+    return Plan(
+        name=name,
+        sweep="s" * 16,
+        fingerprint=fingerprint,
+        protocols=(protocol,),
+        selectors=Selectors(),
+        parts={},
+        trials=trials,
+    )
 
 
 def main_of(benchmark: Benchmark, **changes: object) -> PlannedProtocol:
@@ -314,4 +328,4 @@ def trainable(**changes: object) -> TrialSpec:
         "train": {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2},
         **changes,
     }
-    return TrialSpec.from_canonical(plain)
+    return TrialSpec.model_validate(plain, strict=False)

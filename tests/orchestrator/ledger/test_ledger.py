@@ -184,9 +184,9 @@ def test_plan_round_trip_and_pending(tmp_path):
 def test_specifications_have_ids_and_epochs_that_give_a_snapshot(tmp_path):
     """Every field of a specification counts in its id; snapshots are every n-th and the last."""
     assert spec().id == spec().id != spec(seed=1).id
-    assert spec(seed=1).configuration == spec().configuration
+    assert planned(spec(seed=1)).configuration == planned(spec()).configuration
     others = spec(way=5), spec(way=6), spec(epochs=4)
-    assert len({other.configuration for other in others}) == 3
+    assert len({planned(other).configuration for other in others}) == 3
     assert spec(epochs=7, every=3).recorded_epochs == [3, 6, 7]
     assert spec(epochs=6, every=3).recorded_epochs == [3, 6]
     assert spec(epochs=2, every=5).recorded_epochs == [2]

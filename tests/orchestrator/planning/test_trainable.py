@@ -1,8 +1,5 @@
 """Attribute pairs through planning and training: what can be trained on them, and how."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -13,7 +10,6 @@ from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.datasets.tasks.attributes import FixedTasks
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
 from fsl_sweep.learners.building import build_learner
-from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.trial.training import Training
 
 SWEEP = """
@@ -65,17 +61,3 @@ def test_training_goes_over_the_fixed_tasks_and_augments_their_images(benchmark,
         assert set(taken) == {row.tobytes() for row in tasks}  # three steps of two: a pass over six
         images.append(taken[tasks[0].tobytes()])
     assert not torch.equal(*images)  # the same task, its images augmented afresh
-
-
-@pytest.mark.slow
-def test_a_trial_on_attribute_pairs_runs_to_its_report(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
-    Path("s.yaml").write_text(SWEEP)
-    assert invoke(["trial", "s.yaml", "--index", "0", "-o", "run"]) == 0, capsys.readouterr().err
-    (path,) = tmp_path.glob("run/tasks/*/novel-report.json")
-    tuples = json.loads(path.read_text())["classes"]
-    assert all(one < other < 10 for one, other in tuples)
-    capsys.readouterr()
-    assert invoke(["report", "run", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["run"]["done"] == 1

@@ -37,28 +37,6 @@ def test_ways_of_training_and_evaluation_are_those_that_the_learner_can_answer(l
     assert plan.main.protocol.episode.way == way
 
 
-def test_options_of_training_are_part_of_a_trials_identity_where_they_are_not_the_usual():
-    plain = planned().trials[0].spec
-    usual = "M.train={way: 3, shot: 1, query: 2, augment_support: true, query_counts: equal}"
-    assert planned(usual, "M.train.queries_from=others").trials[0].id == plain.id
-    ids = {plain.id}
-    for changes in (
-        ["M.train.augment_support=false"],
-        ["M.train.query_counts=multinomial"],
-        ["M.train.fixed_support=true"],
-        ["M.train.fixed_support=true", "M.train.queries_from=all"],
-        ["M.learner.passes=joint"],
-    ):
-        (trial,) = planned(*changes).trials
-        assert TrialSpec.model_validate(trial.spec.canonical(), strict=False) == trial.spec
-        ids.add(trial.id)
-    assert len(ids) == 6
-    # Filled in, so that a record says them.
-    assert plain.canonical()["learner"]["passes"] == "separate"
-    (adapting,) = planned("M.learner={name: fomaml, way: 3}").trials
-    assert adapting.spec.canonical()["learner"]["batch_norm"] == "batch"
-
-
 def test_a_staged_training_is_filled_in():
     staged = ("M.learner.name=meta-baseline", "defaults.epochs=40")
     (trial,) = planned(*staged, "M.train={meta: {epochs: 10, shot: 1}}").trials
@@ -95,15 +73,7 @@ methods:
     assert "width" not in others[0].spec.backbone.options
 
 
-def test_names_places_and_resources_are_no_part_of_a_trials_identity():
-    renamed = "methods={Renamed: {learner: {name: protonet}, train: {way: 3, shot: 1, query: 2}}}"
-    for changes in (
-        ["name=renamed"],
-        [renamed],
-        ["resources={cpu: 2}", "retries=0"],
-        ["M.learner.scale=10.0"],  # the default, written out
-    ):
-        assert [t.id for t in planned(*changes).trials] == [t.id for t in planned().trials]
+def test_where_data_are_is_no_part_of_a_trials_identity():
     bare, placed = planned("benchmark={name: omniglot}"), "benchmark={name: omniglot, root: /x}"
     assert dataclasses.replace(bare, places={MAIN: "/x"}) == planned(placed)
 

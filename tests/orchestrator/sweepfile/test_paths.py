@@ -60,6 +60,32 @@ def test_a_relative_root_is_one_from_where_it_is_written(
     assert ("# --set benchmark" in sweep.text) is (root[0] not in "/~")
 
 
+@pytest.mark.parametrize(
+    ("weights", "overrides", "expected"),
+    [
+        ("w.pt", [], ["there/w.pt"]),
+        ("~/w.pt", [], ["home/w.pt"]),
+        ("'${PART}/w.pt'", [], ["there/part/w.pt"]),
+        ("{grid: [a.pt, ../b.pt]}", [], ["there/a.pt", "b.pt"]),
+        ("w.pt", ["defaults.backbone.weights=v.pt"], ["here/v.pt"]),
+        ("null", ["defaults.backbone={name: conv4, weights: v.pt}"], ["here/v.pt"]),
+        ("w.pt", ["defaults.backbone.width=4"], ["there/w.pt"]),
+    ],
+)
+def test_weights_are_located_as_data_are(place, monkeypatch, weights, overrides, expected):
+    monkeypatch.setenv("PART", "part")
+    monkeypatch.setenv("HOME", str(place / "home"))
+    text = f"{FILE}defaults: {{backbone: {{name: conv4, weights: {weights}}}}}\n"
+    (place / "there" / "s.yaml").write_text(text.replace("ROOT", "/data"))
+    sweep = load_sweep("../there/s.yaml", overrides)
+    located = sweep.config.defaults["backbone"]["weights"]
+    values = located["grid"] if isinstance(located, dict) else [located]
+    assert values == [str(place / path) for path in expected]
+    notes = [line.removeprefix("# --set ") for line in sweep.text.splitlines() if "--set" in line]
+    (place / "copy.yaml").write_text(sweep.text)
+    assert load_sweep(str(place / "copy.yaml"), notes).config == sweep.config
+
+
 def test_a_preset_has_no_folder_of_its_own(place):
     assert read_sweep("omniglot")[2] == place / "here"
     sweep = load_sweep("omniglot", ["benchmark.root=zips"])

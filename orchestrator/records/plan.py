@@ -29,16 +29,6 @@ FORMAT = 4
 TRIAL_ID = PROTOCOL_ID = re.compile(r"[0-9a-f]{16}")
 
 
-def check_format(plain: Mapping[str, Any]) -> None:
-    """Raise RunFolderError where plain data are the plan of another version."""
-    if plain.get("format") != FORMAT:
-        raise RunFolderError(
-            f"The run folder has the format {plain.get('format')!r:.40}, and this version of "
-            f"fsl-sweep reads format {FORMAT}. Report it with the version that made it, or run the "
-            "sweep into another folder: trials of another format cannot be continued."
-        )
-
-
 @dataclass(frozen=True)
 class PlannedTrial:
     """One trial as one method planned it; two methods may plan the same trial.
@@ -182,7 +172,18 @@ class Plan:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Plan":
-        """Read what ``to_plain`` gave. Raises ValueError on all else."""
+        """Read what ``to_plain`` gave.
+
+        Raises:
+            RunFolderError: it is the plan of another version.
+            ValueError: it is anything else.
+        """
+        if plain.get("format") != FORMAT:
+            raise RunFolderError(
+                f"The run folder has the format {plain.get('format')!r:.40}, and this version of "
+                f"fsl-sweep reads format {FORMAT}. Report it with the version that made it, or run "
+                "the sweep into another folder: trials of another format cannot be continued."
+            )
         try:
             plan = _adapter().validate_python(plain, strict=False)
         except ValidationError as failure:

@@ -5,6 +5,7 @@ Target: at most 60 ms a trial.
 
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.timing import hardware
@@ -109,10 +110,10 @@ def _specs(count: int) -> list[TrialSpec]:
 def _through_ray(count: int) -> _Clock:
     benchmark, clock = open_benchmark("glyphs", GLYPHS, None), _Clock()
     with tempfile.TemporaryDirectory() as folder:
-        ledger, resources = Ledger(Path(folder)), Resources(gpu=0.0)
+        ledger = Ledger(Path(folder))
         ledger.path.mkdir(parents=True, exist_ok=True)
-        plan = _plan(count, benchmark)
-        job = Job(ledger.path, plan, tuple(plan.specs), None, "all", resources, retries=0)
+        plan = replace(_plan(count, benchmark), resources=Resources(gpu=0.0))
+        job = Job(ledger.path, plan, tuple(plan.specs))
         with RayProcess(trials=count) as ray:
             ray.run(job, [clock])
     return clock

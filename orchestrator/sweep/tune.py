@@ -34,7 +34,7 @@ def run(job: Job, event: Callable[..., None], scratch: Path) -> None:
         ConfigError: a trial asks for more than the cluster has.
         MachineFailure: a worker's disk is full, or its machine fails in another way.
     """
-    reserved = _reserved(job.resources, ray.cluster_resources())
+    reserved = _reserved(job.plan.resources, ray.cluster_resources())
     shared = job._replace(run=job.run.resolve())
     # Tune asks for workers with an environment variable for a library that is not used here.
     # Without it, its actors take the workers that Ray has started already.
@@ -97,7 +97,7 @@ class TrialTrainable(tune.Trainable):
         assert job is not None
         from fsl_sweep.orchestrator.trial.trial import use_threads
 
-        use_threads(job.resources.cpu)
+        use_threads(job.plan.resources.cpu)
         self._job = job
         self._epochs = self._begin(config["trial"])
 

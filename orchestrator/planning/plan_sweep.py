@@ -11,7 +11,8 @@ from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.metadl.submissions import SUBMISSIONS
 from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.planning.method import MethodResolver
+from fsl_sweep.orchestrator.planning.configuration import ConfigurationResolver
+from fsl_sweep.orchestrator.planning.method import factors_of, trials_of
 from fsl_sweep.orchestrator.planning.part import Part
 from fsl_sweep.orchestrator.planning.protocols import (
     check_suitable,
@@ -47,10 +48,11 @@ def plan_sweep(sweep: SweepFile) -> Plan:
 def _planned(config: SweepConfig) -> Plan:
     benchmark = _benchmark(config)
     methods = [
-        MethodResolver(config, method, tree, benchmark) for method, tree in config.methods.items()
+        ConfigurationResolver(config, method, tree, benchmark)
+        for method, tree in config.methods.items()
     ]
     _check_size(methods)
-    trials = [trial for method in methods for trial in method.trials()]
+    trials = [trial for method in methods for trial in trials_of(method)]
     cautions = dict.fromkeys(caution for method in methods for caution in method.cautions)
     protocols = planned_protocols(config)
     check_suitable(protocols, [learner for method in methods for learner in method.learners])
@@ -87,12 +89,12 @@ def _places(config: SweepConfig, protocols: Sequence[PlannedProtocol]) -> dict[s
     return places
 
 
-def _check_size(methods: Sequence[MethodResolver]) -> None:
+def _check_size(methods: Sequence[ConfigurationResolver]) -> None:
     """Refuse a sweep that is too large before any trial is made."""
-    counts = [prod(method.sizes().values()) for method in methods]
+    counts = [prod(factors_of(method).values()) for method in methods]
     if sum(counts) > MOST_TRIALS:
         largest, count = max(zip(methods, counts, strict=True), key=itemgetter(1))
-        factors = " x ".join(f"{name}: {size:,}" for name, size in largest.sizes().items())
+        factors = " x ".join(f"{name}: {size:,}" for name, size in factors_of(largest).items())
         raise ConfigError(
             "",
             f"methods.{largest.method}",

@@ -48,10 +48,15 @@ def compacted_name(protocol: str) -> str:
     return f"{MEASURED}/{protocol}{_PARQUET}"
 
 
+def epoch_of(name: str, *suffixes: str) -> int | None:
+    """Return the epoch of a file's name that has one of these suffixes; None of other names."""
+    match = _NUMBERED.fullmatch(name)
+    return int(match[1]) if match and match[2] in suffixes else None
+
+
 def numbers(folder: Folder, suffix: str) -> list[int]:
     """Return the epochs that have a file with a suffix in a folder, ascending. Raises Damaged."""
-    matches = map(_NUMBERED.fullmatch, folder.names())
-    return sorted(int(match[1]) for match in matches if match and match[2] == suffix)
+    return sorted(e for name in folder.names() if (e := epoch_of(name, suffix)) is not None)
 
 
 class Measurements:

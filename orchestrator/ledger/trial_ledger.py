@@ -115,15 +115,11 @@ class TrialLedger:
         recorded = content.end is not None and not content.end.retriable
         # Once the end is recorded with its epochs, the files left in `epochs` are not needed.
         if not (recorded and content.weights and not content.damaged):
-            plain: dict[str, Any] = {
-                "status": end.status,
-                "reason": end.reason,
-                "retriable": end.retriable,
-            }
+            plain: dict[str, Any] = {**vars(end)}
             if not end.retriable:
                 plain["epochs"] = self.training.as_columns(content.weights)
                 plain["measured"] = plain["summaries"] = {}
-            self._write_end(plain)
+            self.folder.write_json(END, plain, compact=True)
         if not end.retriable:
             for epoch in there:
                 self.folder.remove(record_name(epoch))
@@ -144,12 +140,9 @@ class TrialLedger:
             return
         if compacted[0] != checksum:
             plain["measured"][protocol], plain["summaries"][protocol] = compacted
-            self._write_end(plain)
+            self.folder.write_json(END, plain, compact=True)
         for epoch in self.measurements.files(protocol):
             self.folder.remove(measured_name(protocol, epoch))
-
-    def _write_end(self, plain: Mapping[str, Any]) -> None:
-        self.folder.write_json(END, plain, compact=True)
 
     def read_end(self) -> TrialEnd | None:
         """Return how the trial ended; None if it has not, or its end or epochs are damaged."""

@@ -102,7 +102,7 @@ def _learners(plan: Plan) -> list[tuple[str, Part]]:
         for trial in plan.trials
     }
     return [
-        (method, resolved(LEARNERS, named.model_dump(), SECTION))
+        (method, resolved(LEARNERS, named.model_dump(), f"methods.{method}.learner"))
         for (method, _), named in learners.items()
     ]
 

@@ -96,15 +96,6 @@ def test_frames(run, folder: Path) -> None:
     assert (len(none), none.columns.tolist()) == (0, records.columns.tolist())
 
 
-def test_the_most_resamples_are_as_many_as_is_said(run, monkeypatch) -> None:
-    drawn: list[int] = []
-    monkeypatch.setattr(
-        "fsl_sweep.orchestrator.report.build", lambda *_, bootstrap, **__: drawn.append(bootstrap)
-    )
-    run.report(bootstrap=1_000_000, at_once=False)
-    assert drawn == [1_000_000]
-
-
 def test_what_cannot_be_asked_of_a_run(run) -> None:
     trial = run.histories[0].trial
     assert run.snapshot_path(trial, 2).read_bytes() == b"weights"

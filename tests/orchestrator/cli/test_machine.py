@@ -15,7 +15,6 @@ from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.run import load_run
 from fsl_sweep.orchestrator.sweep import execute, process
 from fsl_sweep.orchestrator.sweep.process import Job, RayProcess
-from fsl_sweep.orchestrator.sweepfile.grammar import Resources
 
 
 def sweep_file(folder, epochs):
@@ -115,7 +114,7 @@ def held(place, monkeypatch, tmp_path):
     """What ``RayProcess`` says when something happens while its other process only sleeps."""
     monkeypatch.setenv("TMPDIR", str(place))
     monkeypatch.setattr(process, "_PROGRAM", SLEEPS)
-    job = Job(tmp_path / "run", made.plan(), (), None, "all", Resources(), 0)
+    job = Job(tmp_path / "run", made.plan(), ())
     job.run.mkdir()
 
     def failure(happens):

@@ -60,7 +60,7 @@ class SubmissionRun(nn.Module):
             for task in tasks:
                 answer = self._answer(learner, folder, task)
                 try:
-                    yield chosen_classes(answer, len(task.queries.images), task.way)
+                    yield chosen_classes(answer, len(task.queries[0]), task.way)
                 except ValueError as failure:
                     raise TrialFailure(f"submission '{self._name}': {failure}") from failure
 

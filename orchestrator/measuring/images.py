@@ -70,13 +70,13 @@ class PoolImages:
         flat = images.view(-1, *images.shape[-3:])
         return ((flat - self._mean) / self._std).view(images.shape)
 
+    def ready(self, indices: np.ndarray) -> Tensor:
+        """Return normalised images, or features, ``[*indices.shape, C, H, W]``."""
+        return self.normalised(self.unit(indices))
+
     def through(self, network: Callable[[Tensor], Tensor], indices: np.ndarray) -> Tensor:
         """Return what a network in evaluation mode gives for each normalised image, as `in_chunks`.
 
         ``network`` gives a row for each image; ``indices`` ``[n]`` are at least one.
         """
-
-        def rows(chunk: np.ndarray) -> Tensor:
-            return network(self.normalised(self.unit(chunk)))
-
-        return in_chunks(rows, indices, self.at_once.images)
+        return in_chunks(lambda chunk: network(self.ready(chunk)), indices, self.at_once.images)

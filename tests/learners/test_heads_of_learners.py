@@ -8,7 +8,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from small import embedded, features, on_features, unit
 
-from fsl_sweep.learners.heads.gaussian import log_densities
+from fsl_sweep.learners.heads.prototype import log_densities
 from fsl_sweep.learners.heads.svm import solve_dual
 
 

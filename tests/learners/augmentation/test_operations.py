@@ -6,7 +6,7 @@ import pytest
 import torch
 from small import generator
 
-from fsl_sweep.learners.augmentation import operations as ops
+from fsl_sweep.learners.augmentation import catalogue as ops
 from fsl_sweep.learners.backbones.torchvision_guard import load_torchvision
 
 tv = load_torchvision("torchvision.transforms.functional")

@@ -7,8 +7,12 @@ from scipy.stats import multivariate_normal
 from sklearn.metrics.pairwise import cosine_similarity
 from small import features, normal
 
-from fsl_sweep.learners.heads.gaussian import log_densities
-from fsl_sweep.learners.heads.prototype import cosine_similarities, prototypes, squared_distances
+from fsl_sweep.learners.heads.prototype import (
+    cosine_similarities,
+    log_densities,
+    prototypes,
+    squared_distances,
+)
 
 
 def test_squared_distances_to_the_class_means_equal_the_brute_force():

@@ -32,7 +32,10 @@ def guess_free(problem: Problem, steps: int) -> Bool[Tensor, "B m n"]:
     that overflows float32 is free everywhere.
     """
     hessian, targets, bound = (part.float() for part in problem)
-    penalty = _penalty(hessian)
+    # The penalty balances the two sides: about the middle of the spectrum, the mean of the diagonal
+    # of the centred kernel. Features with a large common mean add one huge eigenvalue.
+    diagonal = hessian.diagonal(dim1=-2, dim2=-1).mean(-1)
+    penalty = (diagonal - hessian.mean((-2, -1))).clamp_min(1)[:, None, None]
     system = hessian.clone()
     system.diagonal(dim1=-2, dim2=-1).add_(penalty.squeeze(-1))
     inverse = inverse_of(system)
@@ -47,16 +50,6 @@ def guess_free(problem: Problem, steps: int) -> Bool[Tensor, "B m n"]:
         shadow.add_(proposal.sub_(clamped), alpha=_RELAXATION)
     free = ~(shadow >= bound)  # so that a NaN is free
     return free | ~free.any(-1, keepdim=True)
-
-
-def _penalty(hessian: Float[Tensor, "B m m"]) -> Float[Tensor, "B 1 1"]:
-    """Return the penalty that balances the two sides: about the middle of the spectrum.
-
-    It is the mean of the diagonal of the centred kernel: features with a large common mean add one
-    huge eigenvalue.
-    """
-    diagonal = hessian.diagonal(dim1=-2, dim2=-1).mean(-1)
-    return (diagonal - hessian.mean((-2, -1))).clamp_min(1)[:, None, None]
 
 
 def guess_free_surely(problem: Problem) -> Bool[Tensor, "B m n"]:

@@ -68,7 +68,7 @@ def log_densities(support: Support, query: Query, shrinkage: float) -> Logits:
 
     This is quadratic discriminant analysis (QDA): each class has a covariance of its own, the
     maximum-likelihood estimate shrunk towards the identity, (1 - shrinkage) * S + shrinkage * I, as
-    scikit-learn's ``reg_param`` does: with fewer examples than features the estimate has no inverse.
+    scikit-learn's ``reg_param`` does: with fewer examples than features it has no inverse.
 
     Matrices are inverted in the space of a class's examples (Woodbury's identity): shot x shot
     instead of d x d.

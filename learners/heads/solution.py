@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
@@ -38,12 +38,8 @@ class Solution:
     residual: Float[Tensor, " B"]
 
 
-def statuses(
-    solved: Bool[Tensor, " B"],
-    finite: Bool[Tensor, " B"],
-    definite: Bool[Tensor, " B"] | None = None,
-) -> Int[Tensor, " B"]:
-    """Say of each problem how it came out; the numbers that it was given go first."""
+def statuses(solved: Tensor, finite: Tensor, definite: Tensor | None = None) -> Int[Tensor, " B"]:
+    """Say of each problem how it came out, by masks ``[B]``."""
     status = torch.where(solved, Status.SOLVED, Status.INEXACT)
     if definite is not None:
         status = torch.where(definite, status, Status.NOT_POSITIVE_DEFINITE)

@@ -14,7 +14,7 @@ from fsl_sweep.learners.episodic import EpisodicLearner, task_losses
 from fsl_sweep.orchestrator.errors import TrialFailure
 from fsl_sweep.orchestrator.measuring.features import PoolFeatures, used
 from fsl_sweep.orchestrator.measuring.images import PoolImages
-from fsl_sweep.orchestrator.measuring.scoring import check_one_shape, check_scorable, in_parts
+from fsl_sweep.orchestrator.measuring.scoring import check_one_shape, in_parts
 
 Losses = Float[np.ndarray, " tasks"]
 
@@ -33,14 +33,11 @@ def losses_of(learner: Learner[Any], images: PoolImages, sets: Sequence[Episodes
 
     Raises:
         TypeError: the learner has no loss.
-        BadData: as `fsl_sweep.orchestrator.measuring.scoring.check_scorable`, or the shapes of
-            tasks differ and the learner is no `EpisodicLearner`.
+        BadData: the shapes of tasks differ and the learner is no `EpisodicLearner`.
         TrialFailure: a loss is not a number.
     """
     if not isinstance(learner, GradientLearner):
         raise TypeError(f"A {type(learner).__name__} has no loss.")
-    for episodes in sets:
-        check_scorable(episodes)
     loss = type(learner).training_loss
     if isinstance(learner, EpisodicLearner) and loss is EpisodicLearner.training_loss:
         # A feature does not depend on the task in evaluation mode: each image is embedded once.

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int
@@ -17,12 +16,8 @@ from fsl_sweep.datasets.tasks.training_steps import training_steps
 from fsl_sweep.orchestrator.records.protocol import episode_shape
 from fsl_sweep.orchestrator.records.spec import BatchTraining, TrialSpec, of_classes_only
 
-
-class Labelled(NamedTuple):
-    """Examples of base classes: pool indices, and labels that count the base classes from 0."""
-
-    examples: Int[np.ndarray, " n"]
-    labels: Int[np.ndarray, " n"]
+Labelled = tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"]]
+"""Examples of base classes: pool indices, and labels that count the base classes from 0."""
 
 
 class TrainingDraws:
@@ -49,7 +44,7 @@ class TrainingDraws:
         # Complete passes over the examples, one after the other, cut where the epoch ends.
         order = np.concatenate([rng.permutation(len(examples)) for _ in range(rounds)])[:needed]
         for rows in order.reshape(self.spec.batches, train.batch_size):
-            yield Labelled(examples[rows], labels[rows])
+            yield examples[rows], labels[rows]
 
 
 def _training_tasks(spec: TrialSpec, benchmark: Benchmark) -> TaskDistribution:

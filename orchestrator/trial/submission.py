@@ -76,8 +76,9 @@ class SubmissionTraining:
                 for task in range(len(drawn)):
                     yield self._episode(drawn[task : task + 1], draws), 0
             else:
-                images = self._images.augmented(drawn.examples, self._augment, draws)
-                yield Batch(challenge_images(images), drawn.labels), 0
+                examples, labels = drawn
+                images = self._images.augmented(examples, self._augment, draws)
+                yield Batch(challenge_images(images), labels), 0
 
     def _validation(
         self, shape: EpisodeShape | VaryingShape, rng: np.random.Generator

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -54,7 +53,9 @@ class Training:
         self.learner.train()
         for batch in self._batches(epoch, draws):
             self.optimizer.zero_grad(set_to_none=True)
-            with one_training_step(self.learner), self._precision():
+            half = self.spec.precision == "bf16"
+            precision = torch.autocast(self.device.type, torch.bfloat16, enabled=half)
+            with one_training_step(self.learner), precision:
                 loss = self.learner.training_loss(batch)
             # Frozen features under a head without parameters have a loss but nothing to train.
             if loss.requires_grad:
@@ -78,18 +79,14 @@ class Training:
         self.learner.load_state_dict(state["learner"])
         self.optimizer.load_state_dict(state["optimizer"])
 
-    def _precision(self) -> AbstractContextManager[Any]:
-        if self.spec.precision == "bf16":
-            return torch.autocast(self.device.type, dtype=torch.bfloat16)
-        return nullcontext()
-
     def _batches(
         self, epoch: int, draws: torch.Generator
     ) -> Iterator[EpisodeBatch | RaggedEpisodes | LabelledBatch]:
         for drawn in self._draws.epoch(epoch):
             if not isinstance(drawn, Episodes):
-                images = self._images.augmented(drawn.examples, self._augment, draws)
-                yield LabelledBatch(self._images.normalised(images), self._on_device(drawn.labels))
+                examples, labels = drawn
+                images = self._images.augmented(examples, self._augment, draws)
+                yield LabelledBatch(self._images.normalised(images), self._on_device(labels))
             elif self._one_shape:
                 yield self._rectangular(drawn, draws)
             else:
@@ -153,16 +150,12 @@ class Untrained:
 def make_optimizer(learner: nn.Module, options: Optimizer) -> torch.optim.Optimizer:
     """Make the optimizer of a trial, over all of the learner's parameters (there may be none)."""
     parameters = [{"params": list(learner.parameters())}]
-    if options.name != "sgd":
-        cls = {"adam": optimizers.Adam, "adamw": optimizers.AdamW}[options.name]
-        return cls(parameters, lr=options.lr, weight_decay=options.weight_decay)
-    return optimizers.SGD(
-        parameters,
-        lr=options.lr,
-        momentum=options.momentum,
-        nesterov=options.nesterov,
-        weight_decay=options.weight_decay,
-    )
+    common = {"lr": options.lr, "weight_decay": options.weight_decay}
+    if options.name == "sgd":
+        momentum, nesterov = options.momentum, options.nesterov
+        return optimizers.SGD(parameters, momentum=momentum, nesterov=nesterov, **common)
+    cls = {"adam": optimizers.Adam, "adamw": optimizers.AdamW}[options.name]
+    return cls(parameters, **common)
 
 
 def learning_rate(schedule: list[tuple[int, float]], epoch: int) -> float:

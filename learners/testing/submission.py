@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
+from fsl_sweep.learners.metadl.learner import SubmissionRun
 from fsl_sweep.learners.metadl.meta_dataset import (
     Batch,
     Episode,
@@ -21,7 +22,6 @@ from fsl_sweep.learners.metadl.meta_dataset import (
     Passes,
     ProgramTask,
 )
-from fsl_sweep.learners.metadl.run import SubmissionRun
 from fsl_sweep.learners.metadl.submissions import Submission
 
 BASE_CLASSES, STEPS, TASKS = 6, 4, 3

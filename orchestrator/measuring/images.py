@@ -10,7 +10,6 @@ from torch.nn.functional import interpolate
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.learners.at_once import at_once, in_chunks
-from fsl_sweep.learners.augmentation.catalogue import Augmentation
 
 
 class PoolImages:
@@ -52,15 +51,6 @@ class PoolImages:
         if list(images.shape[2:]) != size:
             images = interpolate(images, size, mode="bilinear", antialias=True)
         return images.contiguous()
-
-    def augmented(
-        self, indices: np.ndarray, augment: Augmentation, draws: torch.Generator, kept: int = 0
-    ) -> Tensor:
-        """Return images as `unit`, ``[indices.size, C, H, W]``, all but ``kept`` augmented."""
-        images = self.unit(indices.reshape(-1))
-        if kept == 0:
-            return augment(images, draws)
-        return torch.cat([images[:kept], augment(images[kept:], draws)])
 
     def normalised(self, images: Tensor) -> Tensor:
         """Give images zero mean and unit variance a channel, by the training images' statistics.

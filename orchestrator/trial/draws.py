@@ -1,10 +1,12 @@
-"""What a trial draws: episodes or labelled examples, as pool indices, step by step."""
+"""What a trial draws: episodes or labelled examples, as pool indices, and their augmentation."""
 
 import hashlib
 from collections.abc import Iterator
 
 import numpy as np
+import torch
 from jaxtyping import Int
+from torch import Tensor
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.tasks.classes import ClassTasks
@@ -13,6 +15,8 @@ from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.datasets.tasks.fixed_support import FixedSupportTasks, QueriesFrom
 from fsl_sweep.datasets.tasks.query_counts import MultinomialQueries
 from fsl_sweep.datasets.tasks.training_steps import training_steps
+from fsl_sweep.learners.augmentation.catalogue import AUGMENTATIONS
+from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.records.protocol import episode_shape
 from fsl_sweep.orchestrator.records.spec import BatchTraining, TrialSpec, of_classes_only
 
@@ -45,6 +49,27 @@ class TrainingDraws:
         order = np.concatenate([rng.permutation(len(examples)) for _ in range(rounds)])[:needed]
         for rows in order.reshape(self.spec.batches, train.batch_size):
             yield examples[rows], labels[rows]
+
+
+class TrainingImages(PoolImages):
+    """The images that a trial trains on, augmented as its specification says."""
+
+    def __init__(self, spec: TrialSpec, benchmark: Benchmark, device: torch.device) -> None:
+        super().__init__(benchmark.train.pool, benchmark, device)
+        self._trial, self._augment = spec.id, AUGMENTATIONS[spec.augment]
+        self._plain_support = spec.episodic is not None and not spec.episodic.augment_support
+
+    def draws(self, epoch: int) -> torch.Generator:
+        """Return what the augmentation of an epoch is drawn from, on the device."""
+        draws = torch.Generator(device=self.device)
+        return draws.manual_seed(torch_seed(self._trial, "augmentation", epoch))
+
+    def augmented(self, indices: np.ndarray, draws: torch.Generator, support: int = 0) -> Tensor:
+        """Return images as `unit`, ``[n, C, H, W]``; the first ``support`` are of supports."""
+        images = self.unit(indices)
+        if support == 0 or not self._plain_support:
+            return self._augment(images, draws)
+        return torch.cat([images[:support], self._augment(images[support:], draws)])
 
 
 def _training_tasks(spec: TrialSpec, benchmark: Benchmark) -> TaskDistribution:

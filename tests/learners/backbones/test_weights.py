@@ -121,13 +121,9 @@ TRAINED = [n for n in LEARNERS.names() if n not in ("metadl", "finetune", "metad
 )
 def test_no_learner_trains_a_frozen_backbone(name, backbone):
     options = {"batch_norm": "running"} if "maml" in name else {}
-    learner, other = (
-        build(name, {"name": backbone, "frozen": frozen}, SHAPE, **options)
-        for frozen in (True, False)
-    )
-    trained = {key for key, parameter in learner.named_parameters() if parameter.requires_grad}
-    assert not any(key.startswith("backbone") for key in trained)
-    descent = torch.optim.SGD(learner.train().parameters(), lr=0.1, weight_decay=0.1)
+    learner = build(name, {"name": backbone, "frozen": True}, SHAPE, **options).train()
+    before = {key: value.clone() for key, value in learner.backbone.state_dict().items()}
+    descent = torch.optim.SGD(learner.parameters(), lr=0.1, weight_decay=0.1)
     pictures = IMAGES[:1].repeat(30, 1, 1, 1) + torch.arange(30).view(30, 1, 1, 1)
     batches = {
         "batches": LabelledBatch(pictures, torch.arange(30) % 5),
@@ -137,9 +133,5 @@ def test_no_learner_trains_a_frozen_backbone(name, backbone):
         if kind in learner.trains_on and (loss := learner.training_loss(batch)).requires_grad:
             loss.backward()
             descent.step()
-    assert all(parameter.grad is None for parameter in learner.backbone.parameters())
-    features = learner.backbone(IMAGES)
-    assert not features.requires_grad
-    assert torch.equal(features, other.eval().backbone(IMAGES))
-    # As it was built: running averages and counters too.
-    assert equal(learner.backbone.state_dict(), other.backbone.state_dict())
+    assert not learner.backbone(IMAGES).requires_grad
+    assert equal(learner.backbone.state_dict(), before)  # running averages and counters too

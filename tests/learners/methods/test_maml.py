@@ -120,13 +120,6 @@ def test_batch_statistics_let_queries_see_one_another_and_running_ones_move_in_t
     assert averages[1] == averages[2]
 
 
-@pytest.mark.parametrize("name", ["fomaml", "maml"])
-def test_tasks_of_another_way_are_refused_with_both_numbers(name):
-    for use in (build(name).training_loss, partial(predicted, build(name))):
-        with pytest.raises(ValueError, match="answers 3-way tasks; these are 4-way"):
-            use(episodes(way=4))
-
-
 @pytest.mark.parametrize(
     ("name", "backbone", "options", "in_training", "in_test"),
     [

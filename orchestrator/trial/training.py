@@ -143,7 +143,7 @@ class Untrained:
 def make_optimizer(learner: nn.Module, options: Optimizer) -> torch.optim.Optimizer:
     """Make the optimizer of a trial, over all of the learner's parameters (there may be none)."""
     parameters = [{"params": list(learner.parameters())}]
-    common = {"lr": options.lr, "weight_decay": options.weight_decay}
+    common: dict[str, Any] = {"lr": options.lr, "weight_decay": options.weight_decay}
     if options.name == "sgd":
         momentum, nesterov = options.momentum, options.nesterov
         return optimizers.SGD(parameters, momentum=momentum, nesterov=nesterov, **common)

@@ -154,9 +154,7 @@ def load_timm() -> ModuleType:
     load_torchvision()
     try:
         import timm
-    except ModuleNotFoundError as failure:
-        if failure.name != "timm":
-            raise
+    except ModuleNotFoundError:
         problem = "models of timm need that package, which is not installed"
         advice = "pip install 'fsl-sweep[backbones]'"
         raise ConfigError("", "backbone.name", f"{problem}: {advice}") from None

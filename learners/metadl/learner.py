@@ -62,8 +62,6 @@ class SubmissionRun(nn.Module):
 
     def answers(self, tasks: Iterable[ProgramTask]) -> Iterator[np.ndarray]:
         """Answer each task by the class of each query; the learner is loaded for each of them."""
-        if not len(self.saved):
-            raise TrialFailure(f"submission '{self._name}' was not trained before it was measured")
         with unpacked(self.saved) as folder:
             with seeded_globals(self._seed), self._blamed("Learner()"):
                 learner = self._submission.learner()

@@ -74,10 +74,9 @@ class TrainingImages(PoolImages):
 
 def _training_tasks(spec: TrialSpec, benchmark: Benchmark) -> TaskDistribution:
     tasks, train = benchmark.train, spec.episodic
-    if train is None or not (setting := of_classes_only(train)):
+    if train is None or not of_classes_only(train):
         return tasks
-    if not isinstance(tasks, ClassTasks):
-        raise TypeError(f"{setting} needs tasks of classes, not {type(tasks)}")
+    assert isinstance(tasks, ClassTasks)  # planning refuses others
     if train.fixed_support:
         tasks = fixed_support(spec.id, tasks, train.shot, train.queries_from)
     return tasks if train.query_counts == "equal" else MultinomialQueries(tasks)

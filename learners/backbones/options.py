@@ -46,3 +46,9 @@ class BackboneOptions(Options):
         if isinstance(value, str) and value not in names:
             raise ValueError(f"must be benchmark, imagenet or {{mean: [...], std: [...]}}: {value}")
         return names[value] if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _checksum_of_a_file(self) -> "BackboneOptions":
+        if self.weights is None and self.weights_sha256 is not None:
+            raise ValueError("weights_sha256 is the checksum of 'weights', which is missing")
+        return self

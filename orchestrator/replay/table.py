@@ -158,21 +158,17 @@ def _selectors(trials: list[TrialHistory], lacks: frozenset[ScoreKey]) -> Select
     recorded = [trial for trial in trials if len(trial.epochs)]
     folds = [trial for trial in recorded if trial.fold is not None]
     with_loss = all("train_loss" in trial.curves for trial in recorded if trial.fold is None)
-    # Selecting a snapshot in each fold takes every measure there; at the full trial's, only val.
-    needed = {(measure, "selection") for measure in MEASURES} - lacks
-    in_each_fold = all(
-        not needed & lacking(fold) and (not with_loss or "train_loss" in fold.curves)
-        for fold in folds
-    )
-    cross_validated = ["cv" if in_each_fold else "cv(aligned)"] if folds else []
-    return Selectors(
-        snapshot=[
-            name
-            for name in usable("snapshot", usual.snapshot, lacks)
-            if with_loss or name != "train_loss"
-        ],
-        hyperparameter=[*usable("hyperparameter", usual.hyperparameter, lacks), *cross_validated],
-    )
+    snapshot = usable("snapshot", usual.snapshot, lacks)
+    hyperparameter = usable("hyperparameter", usual.hyperparameter, lacks)
+    if not with_loss:
+        snapshot.remove("train_loss")
+    if folds:
+        # Selecting a snapshot in each fold takes every measure there; at the full trial's, val.
+        needed = {(measure, "selection") for measure in MEASURES} - lacks
+        in_each = not any(needed & lacking(fold) for fold in folds)
+        with_losses = not with_loss or all("train_loss" in fold.curves for fold in folds)
+        hyperparameter.append("cv" if in_each and with_losses else "cv(aligned)")
+    return Selectors(snapshot=snapshot, hyperparameter=hyperparameter)
 
 
 def _tasks(table: "pd.DataFrame") -> dict[str, str] | None:

@@ -137,13 +137,15 @@ def measured(selected: Selected, histories: Iterable[TrialHistory]) -> Selected:
             left_out.append(LeftOut.of(pick.snapshot.history, why, pick.strategy, epoch))
             continue
         means, read = known
-        reference = references.get((method, pick.seed), float("nan"))
+        reference, novel = references.get((method, pick.seed), float("nan")), means["novel"]
+        # Zero if the two are equal except for the order of summation.
+        same = comparable(reference) == comparable(novel)
         selections.append(
             replace(
                 pick,
                 snapshot=Snapshot(reported[key], epoch),
                 means=means,
-                regret=_regret(reference, means["novel"]),
+                regret=0.0 if same else reference - novel,
                 scores=read,
                 base_weight=selected.base_weight,
             )
@@ -254,12 +256,6 @@ def _fronts(
         oracle = is_oracle(selector) or is_oracle(other)
         fronts.append(Front(method, seed, name, other_name, oracle, points))
     return fronts, failed
-
-
-def _regret(reference: float, novel: float) -> float:
-    # Zero if the two are equal except for the order of summation.
-    same = comparable(reference) == comparable(novel)
-    return 0.0 if same else reference - novel
 
 
 def _scores(

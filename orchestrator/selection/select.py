@@ -25,7 +25,6 @@ from fsl_sweep.orchestrator.selection.choices import Chosen, recorded, seen, sin
 from fsl_sweep.orchestrator.selection.completeness import gaps_of, replicates_of, why_unusable
 from fsl_sweep.orchestrator.selection.results import (
     Front,
-    FrontPoint,
     LeftOut,
     Scores,
     Selected,
@@ -245,16 +244,14 @@ def _fronts(
     for (name, selector), (other_name, other) in product(first.items(), second.items()):
         try:
             candidates = chosen.candidates(trials, name)
-            kept = {id(candidate) for candidate in apply(other, candidates)}
+            front = {candidate.trial for candidate in apply(other, candidates)}
         except SelectionError as failure:
             failed.append(LeftOut(method, seed, str(failure), None, None, name, other_name))
             continue
-        points = tuple(
-            FrontPoint(Snapshot(trial, candidate.epoch), id(candidate) in kept)
-            for trial, candidate in zip(trials, candidates, strict=True)
-        )
+        points = tuple(Snapshot(t, c.epoch) for t, c in zip(trials, candidates, strict=True))
+        kept = tuple(point for point in points if point.trial in front)
         oracle = is_oracle(selector) or is_oracle(other)
-        fronts.append(Front(method, seed, name, other_name, oracle, points))
+        fronts.append(Front(method, seed, name, other_name, oracle, points, kept))
     return fronts, failed
 
 

@@ -235,8 +235,8 @@ def test_a_front_is_shown_apart() -> None:
     last, val = selected.fronts
     assert [point.configuration for point in last.kept] == ["1e-3", "1e-4"]
     assert [point.configuration for point in val.kept] == ["1e-3"]  # .70 and .55; .70 and .50
-    assert [point.snapshot.epoch for point in val.points] == [1, 2]
-    assert [point.report["novel"] for point in val.points] == pytest.approx([0.54, 0.51])
+    assert [point.epoch for point in val.points] == [1, 2]
+    assert [point.mean("novel") for point in val.points] == pytest.approx([0.54, 0.51])
     assert last.oracle
 
 

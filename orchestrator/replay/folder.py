@@ -3,7 +3,9 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import final
+
+import numpy as np
 
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
@@ -16,9 +18,6 @@ from fsl_sweep.orchestrator.replay.source import (
     SourceInfo,
     TrialIds,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
 
 CHECKED = 200
 """Trials of which a report compares every file with its checksum; of more, those that it reads."""
@@ -80,7 +79,7 @@ class FolderSource(Source):
         super().check()
         self._kept.clear()
 
-    def class_tuples(self, protocol: ProtocolOrMain, /) -> "dict[ScoreKey, np.ndarray]":
+    def class_tuples(self, protocol: ProtocolOrMain, /) -> dict[ScoreKey, np.ndarray]:
         """Read the class tuples in ``tasks/``. Raises as ``Source.class_tuples``."""
         folder = tasks_folder((protocol or self._plan.main).id)
         return {(m, s): self._tuples(f"{folder}/{m}-{s}.json") for m, s in SCORE_KEYS}
@@ -89,9 +88,7 @@ class FolderSource(Source):
         """Return what is recorded of each planned trial, whether it has begun or not."""
         return {trial: self._ledger.trial(trial) for trial in self._plan.specs}
 
-    def _tuples(self, name: str) -> "np.ndarray":
-        import numpy as np
-
+    def _tuples(self, name: str) -> np.ndarray:
         try:
             plain = self._ledger.folder.read_json(name)
             problem = "is missing, so that the classes of tasks are not known"

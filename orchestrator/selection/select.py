@@ -162,12 +162,10 @@ def _usable(selectors: Mapping[str, S], lacks_folds: bool) -> Mapping[str, S]:
 def _strategy(
     first: tuple[str, SnapshotSelector], second: tuple[str, HyperparameterSelector]
 ) -> Strategy:
-    names, selectors = zip(first, second, strict=True)
-    return Strategy(
-        *names,
-        oracle=any(map(is_oracle, selectors)),
-        cross_validated=any(map(is_cross_validated, selectors)),
-    )
+    (name, snapshot), (other_name, hyperparameter) = first, second
+    oracle = is_oracle(snapshot) or is_oracle(hyperparameter)
+    crossed = is_cross_validated(snapshot) or is_cross_validated(hyperparameter)
+    return Strategy(name, other_name, oracle, crossed)
 
 
 def _choose(

@@ -1,25 +1,21 @@
 """Where a report's records come from: run folders, tables from elsewhere, several of either."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
-from fsl_sweep.orchestrator.records.measures import Measure, TaskScores, TaskSet, TrialHistory
+from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
+from fsl_sweep.orchestrator.records.measures import ScoreKey, TaskScores, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
-
 ProtocolOrMain = PlannedProtocol | None
 """A protocol; None for the main one."""
-ScoreKey = tuple[Measure, TaskSet]
-"""What a score is of; the keys of ``TrialHistory.scores``."""
 TrialIds = Collection[str] | None
 """Trials to read; None for all."""
 
@@ -120,7 +116,7 @@ class Source(ABC):
         self.checked = True
 
     @abstractmethod
-    def class_tuples(self, protocol: ProtocolOrMain, /) -> "dict[ScoreKey, np.ndarray]":
+    def class_tuples(self, protocol: ProtocolOrMain, /) -> dict[ScoreKey, np.ndarray]:
         """Return classes of the common tasks by measure and task set, int64 ``[tasks, ways]``.
 
         Raises:
@@ -128,12 +124,12 @@ class Source(ABC):
         """
 
     @abstractmethod
-    def trials(self) -> "Mapping[str, TrialLedger]":
+    def trials(self) -> Mapping[str, TrialLedger]:
         """Return what is recorded of each trial that has a folder, by id; snapshots too."""
 
     def answers(
         self, protocol: PlannedProtocol | None
-    ) -> "Callable[[str, int], Mapping[ScoreKey, TaskScores]]":
+    ) -> Callable[[str, int], Mapping[ScoreKey, TaskScores]]:
         """Return what reads a snapshot's answers; it raises RunFolderError where there are none."""
         trials = self.trials()
 
@@ -150,3 +146,42 @@ class Source(ABC):
             return scores
 
         return read
+
+
+def beside(
+    protocols: Sequence[PlannedProtocol], choosing: PlannedProtocol
+) -> tuple[PlannedProtocol, ...]:
+    """Return the protocols that a report compares where ``choosing`` chooses, in plan order.
+
+    They are the ones that differ from its main protocol as was written. Beside the present main
+    protocol also stands each that has a name of its own; beside a former one only what was planned
+    with it, so that its report stays as it was.
+
+    ``choosing`` is one of the ``protocols``, of which the main one is the first.
+    """
+    main, *others = protocols
+    if _former(choosing) and not _follows(choosing, main):
+        roots = (other for other in others if not other.written and _former(other))
+        main = next((root for root in roots if _follows(choosing, root)), choosing)
+    return tuple(
+        protocol
+        for protocol in protocols
+        if protocol in (main, choosing)
+        or _follows(protocol, main)
+        or (main is protocols[0] and not _former(protocol))
+    )
+
+
+def _former(planned: PlannedProtocol) -> bool:
+    """Tell whether another has taken its name."""
+    return planned.name == planned.id
+
+
+def _follows(planned: PlannedProtocol, main: PlannedProtocol) -> bool:
+    """Tell whether it is what was written, with all else as in ``main``."""
+    written, protocol, base = planned.written, planned.protocol, main.protocol
+    return (
+        bool(written)
+        and protocol.episode == base.episode.model_copy(update=written.get("episode"))
+        and protocol.tasks == base.tasks.model_copy(update=written.get("evaluation"))
+    )

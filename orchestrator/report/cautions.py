@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
+from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import BenchmarksContent, Content, RunContent
 from fsl_sweep.orchestrator.report.wording import some
 from fsl_sweep.orchestrator.selection.comparing.comparison import conflicting
-from fsl_sweep.orchestrator.selection.completeness import Completeness, Stopped
+from fsl_sweep.orchestrator.selection.completeness import Completeness
 from fsl_sweep.orchestrator.selectors.snapshot import TrainLoss
 from fsl_sweep.orchestrator.statistics import Interval
 from fsl_sweep.orchestrator.text.printed import counted
@@ -63,15 +64,15 @@ def stopped(completeness: Completeness) -> Iterable[str]:
     """Say of each method what its time budget stopped: unfinished training, or what is missing."""
     for method in dict.fromkeys(trial.method for trial in completeness.stopped):
         trials = [trial for trial in completeness.stopped if trial.method == method]
-        if begun := [trial for trial in trials if trial.epoch]:
-            epochs = _span(trial.epoch for trial in begun)
-            if planned := {trial.planned for trial in begun if trial.planned}:
+        if begun := [trial for trial in trials if not trial.stopped_early]:
+            epochs = _span(int(trial.epochs[-1]) for trial in begun)
+            if planned := {trial.planned_epochs for trial in begun if trial.planned_epochs}:
                 epochs += f" of {_span(planned)}"
             yield (
                 f"{method} was stopped by its budget in {_where(completeness, begun)}, after "
                 f"{epochs} epochs: its scores are of unfinished training."
             )
-        if early := [trial for trial in trials if not trial.epoch]:
+        if early := [trial for trial in trials if trial.stopped_early]:
             yield (
                 f"{method} was stopped by its budget in {_where(completeness, early)}, before its "
                 "first snapshot: what depends on that is left out. Raise `budget.seconds`."
@@ -92,7 +93,7 @@ def _of_benchmarks(report: BenchmarksContent) -> Iterable[str]:
         yield from (f"{benchmark}: {text}" for text in texts if text not in shared)
 
 
-def _where(completeness: Completeness, trials: Sequence[Stopped]) -> str:
+def _where(completeness: Completeness, trials: Sequence[TrialHistory]) -> str:
     """Write ``seeds 0, 1``, and how many trials that is, unless it is one a seed."""
     method, seeds = trials[0].method, sorted({trial.seed for trial in trials})
     text = f"seed{'s' if seeds[1:] else ''} {', '.join(map(str, seeds))}"

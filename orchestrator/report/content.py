@@ -18,12 +18,10 @@ from fsl_sweep.orchestrator.selection.comparing.comparison import (
     Ranking,
     by_strategy,
     compare_methods,
+    compare_over_seeds,
     conflicting,
 )
 from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import OverBenchmarks
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import (
-    compare_over_seeds,
-)
 from fsl_sweep.orchestrator.selection.comparing.overtuning import Overtuning
 from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis
 from fsl_sweep.orchestrator.selection.comparing.stability import Stability

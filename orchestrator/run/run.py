@@ -16,7 +16,7 @@ from fsl_sweep.orchestrator.records.paper_names import measure_name
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.replay.merged import open_sources
-from fsl_sweep.orchestrator.replay.source import Source
+from fsl_sweep.orchestrator.replay.source import Source, beside
 from fsl_sweep.orchestrator.selection.question import (
     Question,
     checked_resamples,
@@ -196,18 +196,13 @@ class Run:
                 protocol, method or configuration; or a number cannot be used.
             RunFolderError: records of a table have no protocols, or several runs not this one.
         """
-        from fsl_sweep.orchestrator.replay.lacking import check_selectors, lacks_of
-        from fsl_sweep.orchestrator.selectors.catalogue import asked_for
+        from fsl_sweep.orchestrator.replay.lacking import asked_for
 
         source, planned = self._source, self._source.info.selectors
         if snapshot or hyperparameter:
             # Those of the sweep file were checked when it was planned.
-            folds = any(trial.fold is not None for trial in self.histories)
-            snapshot = asked_for("snapshot", _listed(snapshot), folds)
-            hyperparameter = asked_for("hyperparameter", _listed(hyperparameter), folds)
-            lacks = lacks_of(self.histories)
-            check_selectors("snapshot", snapshot, lacks)
-            check_selectors("hyperparameter", hyperparameter, lacks)
+            snapshot = asked_for("snapshot", _listed(snapshot), self.histories)
+            hyperparameter = asked_for("hyperparameter", _listed(hyperparameter), self.histories)
         reported, by = source.protocol(protocol), source.protocol(choose_by)
         snapshot = tuple(snapshot or planned.snapshot)
         hyperparameter = tuple(hyperparameter or planned.hyperparameter)
@@ -245,7 +240,6 @@ class Run:
 
     def info(self, question: Question) -> "RunInfo":
         """Return what a report says of the run beside its records."""
-        from fsl_sweep.orchestrator.replay.protocols import beside
         from fsl_sweep.orchestrator.report import RunInfo
 
         facts, by = self._source.info, question.chosen_by

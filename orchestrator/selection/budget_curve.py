@@ -1,16 +1,15 @@
 """What novel evaluations buy: regret of the budgeted oracle against its budget."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cache
-from math import isfinite
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.selection.choices import Chosen, replicates_of
+from fsl_sweep.orchestrator.records.snapshot import Snapshot
+from fsl_sweep.orchestrator.selection.choices import Chosen, read_once
+from fsl_sweep.orchestrator.selection.completeness import replicates_of
 from fsl_sweep.orchestrator.selection.results import Selected, Selection, over_seeds
 from fsl_sweep.orchestrator.selectors import Candidate, snapshot_selector
 from fsl_sweep.orchestrator.selectors.apply import apply_counted
@@ -39,14 +38,6 @@ class BudgetPoint:
     budget: int
     evaluations: int
     regret: Interval
-
-
-class _Left(NamedTuple):
-    """A replicate: its trials, the snapshot selector's choices, and what the oracle attains."""
-
-    trials: Sequence[TrialHistory]
-    candidates: Sequence[Candidate]
-    reference: float
 
 
 def regret_by_budget(
@@ -79,58 +70,50 @@ def regret_by_budget(
         trials = {seed: group for (name, seed), group in replicates.items() if name == method}
         if set(references) != set(trials):
             continue
-        first_strategy = selections[0].strategy
-        choices = [choice for choice in selections if choice.strategy == first_strategy]
+        choices = [choice for choice in selections if choice.strategy == selections[0].strategy]
         once = {seed: [read_once(trial) for trial in group] for seed, group in trials.items()}
         chosen = Chosen([*(trial for group in once.values() for trial in group), *folds])
         for name in first:
             try:
-                left = [
-                    _Left(group, chosen.candidates(group, name), references[seed])
-                    for seed, group in once.items()
-                ]
+                left = [chosen.candidates(group, name) for group in once.values()]
             except SelectionError:
                 continue
+            regrets = [
+                {
+                    trial.trial: references[seed] - Snapshot(trial, candidate.epoch).mean("novel")
+                    for trial, candidate in zip(group, candidates, strict=True)
+                }
+                for (seed, group), candidates in zip(once.items(), left, strict=True)
+            ]
             for allocation in allocations:
-                curves += _curve(choices, name, allocation, left, points)
+                curves += _curve(choices, name, allocation, left, regrets, points)
     return tuple(curves)
 
 
 def _curve(
-    choices: Sequence[Selection], name: str, allocation: str, left: Sequence[_Left], points: int
+    choices: Sequence[Selection],
+    name: str,
+    allocation: str,
+    left: Sequence[Sequence[Candidate]],
+    regrets: Sequence[Mapping[str, float]],
+    points: int,
 ) -> list[BudgetPoint]:
+    """Return the curve of a method, from the candidates of each seed and what each would lose."""
     curve: list[BudgetPoint] = []
-    for budget in _budgets(max(len(replicate.trials) for replicate in left), points):
+    for budget in _budgets(max(map(len, left)), points):
+        selector = BudgetedOracle(budget, allocation)
         try:
-            outcomes = [
-                _outcome(BudgetedOracle(budget, allocation), replicate) for replicate in left
-            ]
+            taken = [apply_counted(selector, candidates) for candidates in left]
         except SelectionError:
             continue
-        spent = sum(seen for _, seen in outcomes)
-        regret = over_seeds([regret for regret, _ in outcomes], choices)
-        curve.append(BudgetPoint(choices[0].method, name, allocation, budget, spent, regret))
+        lost = [of[choice.trial] for of, (choice, _) in zip(regrets, taken, strict=True)]
+        if np.isfinite(lost).all():
+            spent, regret = sum(seen for _, seen in taken), over_seeds(lost, choices)
+            curve.append(BudgetPoint(choices[0].method, name, allocation, budget, spent, regret))
     return curve
-
-
-def _outcome(selector: BudgetedOracle, left: _Left) -> tuple[float, int]:
-    """Regret on the report tasks, and novel evaluations spent."""
-    chosen, seen = apply_counted(selector, left.candidates)
-    trial = next(trial for trial in left.trials if trial.trial == chosen.trial)
-    attained = float(trial.scores["novel", "report"].means[trial.index(chosen.epoch)])
-    if not isfinite(left.reference - attained):
-        raise SelectionError("The choice is not measured on the report tasks.")
-    return left.reference - attained, seen
 
 
 def _budgets(most: int, points: int) -> list[int]:
     dense = list(range(1, min(most, points // 2) + 1))
     spread = np.linspace(len(dense), most, max(0, points - len(dense)) + 1)[1:]
     return sorted({*dense, *np.rint(spread).astype(int).tolist()})
-
-
-def read_once(trial: TrialHistory) -> TrialHistory:
-    """Return the same trial, whose novel selection tasks are read once for all budgets."""
-    table = trial.scores["novel", "selection"]
-    once = replace(table, load=cache(table.load))
-    return replace(trial, scores={**trial.scores, ("novel", "selection"): once})

@@ -1,64 +1,26 @@
-"""What is chosen among: replicates, their class folds, and the choices of snapshot selectors."""
+"""What is chosen among: the choices of snapshot selectors in the trials of one report."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import final
 
 import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.selection.results import LeftOut, why_unusable
-from fsl_sweep.orchestrator.selectors import Candidate, SnapshotSelector, apply, snapshot_selector
+from fsl_sweep.orchestrator.selection.completeness import FoldTrials
+from fsl_sweep.orchestrator.selectors import (
+    Candidate,
+    HyperparameterSelector,
+    SnapshotSelector,
+    apply,
+    hyperparameter_selector,
+    snapshot_selector,
+)
 from fsl_sweep.orchestrator.selectors.apply import apply_at_once
-from fsl_sweep.orchestrator.selectors.base import NONE, is_cross_validated
+from fsl_sweep.orchestrator.selectors.base import NONE, is_cross_validated, reads_each_fold
 from fsl_sweep.orchestrator.selectors.history import History
-
-
-def replicates_of(
-    histories: Iterable[TrialHistory],
-) -> dict[tuple[str, int], list[TrialHistory]]:
-    """Full trials by (method, seed): methods in plan order, seeds ascending."""
-    groups: dict[tuple[str, int], list[TrialHistory]] = defaultdict(list)
-    for trial in histories:
-        if trial.fold is None:
-            groups[trial.method, trial.seed].append(trial)
-    order = list(dict.fromkeys(method for method, _ in groups))
-    return dict(sorted(groups.items(), key=lambda item: (order.index(item[0][0]), item[0][1])))
-
-
-@final
-class FoldTrials:
-    """The trials of class folds among ``histories``, one for each planned trial.
-
-    An average over folds is over all folds of the method, or is not made.
-    """
-
-    def __init__(self, histories: Iterable[TrialHistory]) -> None:
-        self._trials: dict[tuple[str, str, int], dict[int, TrialHistory]] = defaultdict(dict)
-        self._folds: dict[str, set[int]] = defaultdict(set)
-        for trial in histories:
-            if trial.fold is not None:
-                self._trials[_key(trial)][trial.fold] = trial
-                self._folds[trial.method].add(trial.fold)
-
-    def of(self, trial: TrialHistory) -> tuple[TrialHistory, ...]:
-        """Return the fold trials of a full trial, in order; none unless every one is complete."""
-        if self.gaps(trial):
-            return ()
-        return tuple(history for _, history in sorted(self._trials.get(_key(trial), {}).items()))
-
-    def gaps(self, trial: TrialHistory) -> list[LeftOut]:
-        """Return the incomplete folds of a full trial, and why."""
-        trials = self._trials.get(_key(trial), {})
-        gaps: list[LeftOut] = []
-        for fold in sorted(self._folds.get(trial.method, ())):
-            history = trials.get(fold)
-            reason = "not planned" if history is None else why_unusable(history)
-            if reason is not None:
-                gap = LeftOut.of(trial, f"fold {fold}: {reason}")
-                gaps.append(replace(gap, trial=history.trial if history else None, fold=fold))
-        return gaps
 
 
 @final
@@ -84,7 +46,7 @@ class Chosen:
         return self._selectors[name]
 
     def history(self, trial: TrialHistory) -> History:
-        """Return A planned trial with its class folds, if every one is complete."""
+        """Return a planned trial with its class folds, if every one is complete."""
         if id(trial) not in self._histories:
             self._histories[id(trial)] = History.from_trial(trial, self.folds.of(trial))
         return self._histories[id(trial)]
@@ -124,21 +86,28 @@ class Chosen:
             for t in trials
         ]
 
-    def with_folds(self, candidates: Sequence[Candidate], name: str) -> list[Candidate]:
+    def with_folds(
+        self, candidates: Sequence[Candidate], name: str, second: HyperparameterSelector
+    ) -> Sequence[Candidate]:
         """Return the candidates with the epoch that the selector chooses in each class fold.
 
-        A selector that reads the folds itself has chosen one epoch for all of them.
+        Only where ``second`` asks for that, and the selector does not read the folds itself: it has
+        then chosen one epoch for all of them.
         """
         selector = self.selector(name)
-        if is_cross_validated(selector):
-            return list(candidates)
+        if not reads_each_fold(second) or is_cross_validated(selector):
+            return candidates
         return [
-            replace(
-                candidate,
-                fold_epochs=tuple(apply(selector, fold) for fold in candidate.history.folds),
-            )
-            for candidate in candidates
+            replace(c, fold_epochs=tuple(apply(selector, fold) for fold in c.history.folds))
+            for c in candidates
         ]
+
+
+def single_selector(name: str) -> HyperparameterSelector:
+    """Return the selector of that name, which chooses one configuration: that of a strategy."""
+    selector = hyperparameter_selector(name)
+    assert isinstance(selector, HyperparameterSelector)
+    return selector
 
 
 def recorded(trial: TrialHistory, needs: Iterable[str]) -> bool:
@@ -153,5 +122,8 @@ def seen(trial: TrialHistory, measure: str) -> np.ndarray:
     return trial.scores[measure, "selection"].means  # type: ignore[index]
 
 
-def _key(trial: TrialHistory) -> tuple[str, str, int]:
-    return trial.method, trial.configuration, trial.seed
+def read_once(trial: TrialHistory) -> TrialHistory:
+    """Return the same trial, whose novel selection tasks are read once for all that asks."""
+    table = trial.scores["novel", "selection"]
+    once = replace(table, load=cache(table.load))
+    return replace(trial, scores={**trial.scores, ("novel", "selection"): once})

@@ -11,9 +11,9 @@ from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import Which
 from fsl_sweep.orchestrator.records.spec import Selectors
 from fsl_sweep.orchestrator.selection.choices import Chosen
-from fsl_sweep.orchestrator.selection.results import why_unusable
+from fsl_sweep.orchestrator.selection.completeness import why_unusable
 from fsl_sweep.orchestrator.selection.select import ORACLE, select
-from fsl_sweep.orchestrator.selectors import HyperparameterSelector, hyperparameter_selector
+from fsl_sweep.orchestrator.selectors import hyperparameter_selector
 from fsl_sweep.orchestrator.selectors.base import is_cross_validated
 
 
@@ -57,20 +57,13 @@ def wanted(ledger: Ledger, plan: Plan, which: Which) -> dict[str, Collection[int
 def choosable_epochs(trial: TrialHistory, selectors: Selectors) -> set[int] | None:
     """Return the epochs of a trial that these strategies may choose, whatever other trials hold.
 
-    None where that depends on class folds, where one chooses among all of them, or where the trial
-    takes part in no selection.
+    None where that depends on class folds, or where the trial takes part in no selection.
     """
-    chosen = Chosen([trial])
-    first = [chosen.selector(name) for name in selectors.snapshot]
-    second = [hyperparameter_selector(name) for name in selectors.hyperparameter]
-    if why_unusable(trial) or any(is_cross_validated(selector) for selector in [*first, *second]):
+    chosen, epochs = Chosen([trial]), set[int]()
+    first = map(chosen.selector, selectors.snapshot)
+    second = map(hyperparameter_selector, selectors.hyperparameter)
+    if why_unusable(trial) or any(map(is_cross_validated, (*first, *second))):
         return None
-    if any(
-        isinstance(selector, HyperparameterSelector) and selector.every_snapshot
-        for selector in second
-    ):
-        return None
-    epochs: set[int] = set()
     for name in dict.fromkeys([*selectors.snapshot, ORACLE]):
         with suppress(SelectionError):
             epochs.add(chosen.epoch(trial, name))

@@ -1,29 +1,102 @@
-"""How much of a plan is there."""
+"""How much of a plan is there: which trials, class folds and seeds are complete.
 
-from collections import Counter
+What is reported is of complete seeds: an unfinished trial's early peak never wins.
+"""
+
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+from typing import final
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.selection.results import LeftOut, why_unusable
+from fsl_sweep.orchestrator.selection.results import LeftOut
 from fsl_sweep.orchestrator.text.printed import counted
 
 
-class Stopped(NamedTuple):
-    """A trial that its time budget stopped.
+def why_unusable(trial: TrialHistory) -> str | None:
+    """Return why a trial takes no part in any selection, or None if it does."""
+    if trial.damaged:
+        # Only names: the path of a run folder must not change its report.
+        names = ", ".join(PurePath(name).name for name in trial.damaged)
+        return f"damaged records: {names}"
+    if trial.end is None:
+        count = len(trial.epochs)
+        return f"unfinished: {counted(count, 'snapshot')} recorded" if count else "not run"
+    if trial.end.status == "failed":
+        return f"failed: {trial.end.reason or 'no reason recorded'}"
+    if trial.stopped_early:
+        return "stopped by its budget before its first snapshot"
+    if len(trial.epochs) == 0:
+        return "ended before its first snapshot was measured"
+    if trial.unmeasured:
+        count = f"{trial.unmeasured} of {counted(len(trial.epochs), 'snapshot')}"
+        return f"{count} are not measured under the protocol that chooses"
+    return None if trial.complete else f"ended as '{trial.end.status}'"
 
-    Attributes:
-        method, seed, trial: which one.
-        epoch: of its last snapshot; 0 where it has none.
-        planned: how many epochs were planned; None where that is not known.
+
+def gaps_of(trials: Iterable[TrialHistory]) -> list[LeftOut]:
+    """Return the trials that take no part in any selection, and why."""
+    return [LeftOut.of(trial, why) for trial in trials if (why := why_unusable(trial))]
+
+
+Replicate = tuple[str, int]
+"""A method and a seed."""
+
+
+def replicates_of(histories: Iterable[TrialHistory]) -> dict[Replicate, list[TrialHistory]]:
+    """Return full trials by replicate: methods in plan order, seeds ascending."""
+    groups: dict[Replicate, list[TrialHistory]] = defaultdict(list)
+    for trial in histories:
+        if trial.fold is None:
+            groups[trial.method, trial.seed].append(trial)
+    order = list(dict.fromkeys(method for method, _ in groups))
+    return dict(sorted(groups.items(), key=lambda item: (order.index(item[0][0]), item[0][1])))
+
+
+@final
+class FoldTrials:
+    """The trials of class folds among ``histories``, one for each planned trial.
+
+    An average over folds is over all folds of the method, or is not made.
     """
 
-    method: str
-    seed: int
-    trial: str
-    epoch: int
-    planned: int | None
+    def __init__(self, histories: Iterable[TrialHistory]) -> None:
+        self._trials: dict[tuple[str, str, int], dict[int, TrialHistory]] = defaultdict(dict)
+        self._folds: dict[str, set[int]] = defaultdict(set)
+        for trial in histories:
+            if trial.fold is not None:
+                self._trials[_key(trial)][trial.fold] = trial
+                self._folds[trial.method].add(trial.fold)
+
+    def of(self, trial: TrialHistory) -> tuple[TrialHistory, ...]:
+        """Return the fold trials of a full trial, in order; none unless every one is complete."""
+        if self.gaps(trial):
+            return ()
+        return tuple(history for _, history in sorted(self._trials.get(_key(trial), {}).items()))
+
+    def gaps(self, trial: TrialHistory) -> list[LeftOut]:
+        """Return the incomplete folds of a full trial, and why."""
+        trials = self._trials.get(_key(trial), {})
+        gaps: list[LeftOut] = []
+        for fold in sorted(self._folds.get(trial.method, ())):
+            history = trials.get(fold)
+            reason = "not planned" if history is None else why_unusable(history)
+            if reason is not None:
+                gap = LeftOut.of(trial, f"fold {fold}: {reason}")
+                gaps.append(replace(gap, trial=history.trial if history else None, fold=fold))
+        return gaps
+
+
+def complete_replicates(histories: Sequence[TrialHistory]) -> list[TrialHistory]:
+    """Return the trials of each method and seed that has all of its configurations, and folds."""
+    full = (trial for trial in histories if trial.fold is None)
+    incomplete = {(gap.method, gap.seed) for gap in gaps_of(full)}
+    return [trial for trial in histories if (trial.method, trial.seed) not in incomplete]
+
+
+def _key(trial: TrialHistory) -> tuple[str, str, int]:
+    return trial.method, trial.configuration, trial.seed
 
 
 @dataclass(frozen=True)
@@ -45,7 +118,7 @@ class Completeness:
     done: int
     failed: int
     missing: int
-    stopped: tuple[Stopped, ...]
+    stopped: tuple[TrialHistory, ...] = field(repr=False, compare=False)
     stopped_early: int
     problems: tuple[LeftOut, ...]
     unmeasured: int
@@ -73,27 +146,10 @@ class Completeness:
         return self.trained and not self.unmeasured
 
 
-def complete_replicates(histories: Sequence[TrialHistory]) -> list[TrialHistory]:
-    """Return the trials of each method and seed that has all of its configurations, and folds.
-
-    A report of an unfinished run is of these: an unfinished trial's early peak never wins.
-    """
-    incomplete = {
-        (trial.method, trial.seed)
-        for trial in histories
-        if trial.fold is None and why_unusable(trial) is not None
-    }
-    return [trial for trial in histories if (trial.method, trial.seed) not in incomplete]
-
-
 def completeness_of(histories: Sequence[TrialHistory], unmeasured: int) -> Completeness:
     """Count planned trials by what became of them."""
     distinct = {trial.trial: trial for trial in histories}.values()
-    problems = tuple(
-        LeftOut.of(trial, reason)
-        for trial in distinct
-        if (reason := why_unusable(trial)) is not None
-    )
+    problems = gaps_of(distinct)
     failed = sum(gap.reason.startswith("failed") for gap in problems)
     early = sum(trial.stopped_early for trial in distinct)
     return Completeness(
@@ -101,28 +157,23 @@ def completeness_of(histories: Sequence[TrialHistory], unmeasured: int) -> Compl
         done=len(distinct) - len(problems),
         failed=failed,
         missing=len(problems) - failed - early,
-        stopped=tuple(
-            Stopped(t.method, t.seed, t.trial, int(max(t.epochs, default=0)), t.planned_epochs)
-            for t in histories
-            if t.end is not None and t.end.status == "budget"
-        ),
+        stopped=tuple(t for t in histories if t.end is not None and t.end.status == "budget"),
         stopped_early=early,
-        problems=problems,
+        problems=tuple(problems),
         unmeasured=unmeasured,
-        seeds=_counts(
-            {(t.method, t.seed) for t in complete_replicates(histories)},
-            dict.fromkeys((t.method, t.seed) for t in histories),
-        ),
-        trials=_counts(
-            [(t.method, t) for t in histories if why_unusable(t) is None],
-            [(t.method, t) for t in histories],
-        ),
+        seeds=_counts(_seeds(complete_replicates(histories)), _seeds(histories)),
+        trials=_counts([t for t in histories if why_unusable(t) is None], histories),
     )
 
 
+def _seeds(histories: Iterable[TrialHistory]) -> Iterable[TrialHistory]:
+    """Return a trial of each method and seed."""
+    return {(trial.method, trial.seed): trial for trial in histories}.values()
+
+
 def _counts(
-    done: Iterable[tuple[str, Any]], planned: Iterable[tuple[str, Any]]
+    done: Iterable[TrialHistory], planned: Iterable[TrialHistory]
 ) -> dict[str, tuple[int, int]]:
-    """Of each method, how many of what is planned are done, and how many are planned."""
-    there = Counter(method for method, _ in done)
-    return {m: (there[m], n) for m, n in Counter(method for method, _ in planned).items()}
+    """Return of each method how many of what is planned are done, and how many are planned."""
+    there, every = (Counter(trial.method for trial in trials) for trials in (done, planned))
+    return {method: (there[method], count) for method, count in every.items()}

@@ -12,8 +12,7 @@ from fsl_sweep.orchestrator.records.measures import (
     TaskSet,
     TrialHistory,
 )
-from fsl_sweep.orchestrator.selection.choices import replicates_of
-from fsl_sweep.orchestrator.selection.results import why_unusable
+from fsl_sweep.orchestrator.selection.completeness import replicates_of, why_unusable
 from fsl_sweep.orchestrator.statistics import Interval, mean_interval
 from fsl_sweep.orchestrator.statistics.ties import comparable
 

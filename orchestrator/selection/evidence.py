@@ -11,8 +11,10 @@ from typing import final
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.replay.source import Source
 from fsl_sweep.orchestrator.selection.choices import Chosen
-from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import compare_over_seeds
+from fsl_sweep.orchestrator.selection.comparing.comparison import (
+    MethodComparison,
+    compare_over_seeds,
+)
 from fsl_sweep.orchestrator.selection.completeness import (
     Completeness,
     complete_replicates,
@@ -25,7 +27,6 @@ from fsl_sweep.orchestrator.selection.resample import (
     ClassLists,
     ResampledCell,
     resample,
-    resamples_for,
 )
 from fsl_sweep.orchestrator.selection.results import Selected, Strategy
 from fsl_sweep.orchestrator.selection.select import select
@@ -113,7 +114,8 @@ class Evidence:
     def led(self) -> Selected:
         """Return what the leading strategy selected; what was left out stays."""
         assert self.lead is not None
-        return narrowed(self.selected, self.lead)
+        choices = (c for c in self.selected.selections if c.strategy == self.lead)
+        return replace(self.selected, strategies=(self.lead,), selections=tuple(choices))
 
     @cached_property
     def resampled(self) -> tuple[ResampledCell, ...]:
@@ -125,31 +127,27 @@ class Evidence:
         Raises:
             ValueError: there are too few resamples, or class tuples cannot be resampled.
         """
-        count = self.question.resamples
-        if count == 0 or self.lead is None:
-            return ()
-        snapshots = sum(len(trial.epochs) for trial in self.complete)
-        large = count is None and snapshots > QUICKLY_RESAMPLED
-        wanted = self.led if large else self.selected
-        return self._resample(wanted, count or resamples_for(snapshots))
+        few = sum(len(trial.epochs) for trial in self.complete) <= QUICKLY_RESAMPLED
+        return self._resample(every=few or self.question.resamples is not None)
 
     @cached_property
     def resampled_lead(self) -> tuple[ResampledCell, ...]:
         """Return the cells of the leading strategy, as of ``resampled``."""
         if "resampled" in vars(self):
             return tuple(cell for cell in self.resampled if cell.strategy == self.lead)
-        if self.question.resamples == 0 or self.lead is None:
-            return ()
-        snapshots = sum(len(trial.epochs) for trial in self.complete)
-        return self._resample(self.led, self.question.resamples or resamples_for(snapshots))
+        return self._resample(every=False)
 
-    def _resample(self, selected: Selected, resamples: int) -> tuple[ResampledCell, ...]:
+    def _resample(self, every: bool) -> tuple[ResampledCell, ...]:
+        """Repeat the selection by every strategy, or by the leading one only."""
+        question = self.question
+        if question.resamples == 0 or self.lead is None:
+            return ()
         return resample(
             self.complete,
-            selected,
-            resamples=resamples,
+            self.selected if every else self.led,
+            resamples=question.resamples,
             classes=self.classes,
-            apart=self.question.apart,
+            apart=question.apart,
         )
 
     def differences(self, *first: str) -> tuple[MethodComparison, ...]:
@@ -163,9 +161,3 @@ class Evidence:
         return compare_over_seeds(
             cells, self.resampled_lead, self.question.rope, complete=self.completeness.complete
         )
-
-
-def narrowed(selected: Selected, strategy: Strategy) -> Selected:
-    """Return what one strategy selected; what was left out stays."""
-    selections = tuple(choice for choice in selected.selections if choice.strategy == strategy)
-    return replace(selected, strategies=(strategy,), selections=selections)

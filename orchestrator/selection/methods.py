@@ -1,5 +1,6 @@
 """What the selections say about each method: means over seeds, and how well measures rank."""
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -8,12 +9,12 @@ from typing import Literal
 import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
+from fsl_sweep.orchestrator.selection.completeness import why_unusable
 from fsl_sweep.orchestrator.selection.results import (
     Selected,
     Selection,
     Strategy,
     over_seeds,
-    why_unusable,
 )
 from fsl_sweep.orchestrator.statistics import (
     Interval,
@@ -74,9 +75,16 @@ class Summary:
         return None if tasks is None else mean_interval(tasks)
 
     def common_tasks(self, measure: Literal["base", "novel"] = "novel") -> np.ndarray | None:
-        """As ``task_means``."""
+        """Return the accuracy of each report task, averaged over seeds, ``[T]``.
+
+        None if the seeds have no common tasks, or fewer than two, which have no interval.
+        """
         if measure not in self._task_means:
-            self._task_means[measure] = task_means(self.choices, measure)
+            tables = [choice.scores(measure)[1] for choice in self.choices]
+            common = len({len(table) for table in tables}) == 1 and len(tables[0]) > 1
+            # Rounded, so that a task on which two methods do equally well has a difference of zero.
+            means = np.round(np.mean(tables, axis=0), 12) if common else None
+            self._task_means[measure] = means
         return self._task_means[measure]
 
     @cached_property
@@ -152,10 +160,18 @@ class MethodRankCorrelation:
 def summarise(selected: Selected) -> tuple[Summary, ...]:
     """Return the complete cells, by method and strategy."""
     return tuple(
-        _summary(method, strategy, cell)
+        Summary(
+            method=method,
+            strategy=strategy,
+            novel=_over_seeds("novel", cell),
+            regret=over_seeds(regrets, cell) if np.isfinite(regrets).all() else None,
+            novel_evaluations=sum(choice.novel_evaluations for choice in cell),
+            choices=cell,
+        )
         for method in selected.methods
         for strategy in selected.strategies
         if (cell := selected.cell(method, strategy))
+        for regrets in [[choice.regret for choice in cell]]
     )
 
 
@@ -180,21 +196,19 @@ def rank_correlations(
 
 def by_method(correlations: Iterable[TrialRankCorrelation]) -> tuple[MethodRankCorrelation, ...]:
     """Kendall's tau by method, measure and window, for those of which some trial has one."""
-    cells: dict[tuple[str, Measure, int | None], list[TrialRankCorrelation]] = {}
-    for correlation in correlations:
-        if np.isfinite(correlation.result.tau):
-            cells.setdefault(
-                (correlation.method, correlation.measure, correlation.result.last), []
-            ).append(correlation)
+    cells: dict[tuple[str, Measure, int | None], list[TrialRankCorrelation]] = defaultdict(list)
+    for row in correlations:
+        if np.isfinite(row.result.tau):
+            cells[row.method, row.measure, row.result.last].append(row)
     return tuple(_over_trials(*key, alike) for key, alike in cells.items())
 
 
 def _over_trials(
     method: str, measure: Measure, last: int | None, correlations: Sequence[TrialRankCorrelation]
 ) -> MethodRankCorrelation:
-    taus: dict[int, list[float]] = {}
+    taus: dict[int, list[float]] = defaultdict(list)
     for correlation in correlations:
-        taus.setdefault(correlation.seed, []).append(correlation.result.tau)
+        taus[correlation.seed].append(correlation.result.tau)
     by_seed = tuple(float(np.mean(of_seed)) for of_seed in taus.values())
     tau = mean_interval(by_seed, kind="seeds")
     # Ranks of a few snapshots are often equal: no sign of certainty.
@@ -208,21 +222,6 @@ def _over_trials(
     return MethodRankCorrelation(method, measure, last, tau, by_seed, *ends, len(every), caution)
 
 
-def task_means(
-    choices: Sequence[Selection], measure: Literal["base", "novel"] = "novel"
-) -> np.ndarray | None:
-    """Accuracy of each report task, averaged over seeds, ``[T]``.
-
-    None if the seeds have no common tasks, or fewer than two, which have no interval.
-    """
-    tables = [choice.novel_tasks if measure == "novel" else choice.base_tasks for choice in choices]
-    counts = {len(table) for table in tables}
-    if len(counts) != 1 or min(counts) < 2:
-        return None
-    # Rounded, so that a task on which two methods do equally well has a difference of zero.
-    return np.round(np.mean(tables, axis=0), 12)
-
-
 def same_choices(summaries: Sequence[Summary]) -> list[tuple[Summary, ...]]:
     """Cells of a method in groups, in order, that chose alike for every seed at the same cost.
 
@@ -234,22 +233,10 @@ def same_choices(summaries: Sequence[Summary]) -> list[tuple[Summary, ...]]:
         chosen = tuple((choice.seed, choice.trial, choice.epoch) for choice in summary.choices)
         return summary.method, chosen, summary.novel_evaluations, summary.strategy.oracle
 
-    groups: dict[Hashable, list[Summary]] = {}
+    groups: dict[Hashable, list[Summary]] = defaultdict(list)
     for summary in summaries:
-        groups.setdefault(key(summary), []).append(summary)
+        groups[key(summary)].append(summary)
     return [tuple(group) for group in groups.values()]
-
-
-def _summary(method: str, strategy: Strategy, cell: tuple[Selection, ...]) -> Summary:
-    regrets = [choice.regret for choice in cell]
-    return Summary(
-        method=method,
-        strategy=strategy,
-        novel=_over_seeds("novel", cell),
-        regret=over_seeds(regrets, cell) if np.isfinite(regrets).all() else None,
-        novel_evaluations=sum(choice.novel_evaluations for choice in cell),
-        choices=cell,
-    )
 
 
 def _over_seeds(measure: Measure, cell: Sequence[Selection]) -> Interval:

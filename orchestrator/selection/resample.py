@@ -1,22 +1,19 @@
 """Strategies with the uncertainty of their selection: every cell of the table, resampled."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
-from fsl_sweep.orchestrator.selection.choices import FoldTrials, replicates_of
+from fsl_sweep.orchestrator.selection.choices import single_selector
+from fsl_sweep.orchestrator.selection.completeness import FoldTrials, replicates_of
 from fsl_sweep.orchestrator.selection.replicate import ResampledReplicate, ResampledTrial
 from fsl_sweep.orchestrator.selection.results import Selected, Selection, Strategy, identical
-from fsl_sweep.orchestrator.selectors import (
-    HyperparameterSelector,
-    hyperparameter_selector,
-    snapshot_selector,
-)
+from fsl_sweep.orchestrator.selectors import snapshot_selector
 from fsl_sweep.orchestrator.selectors.base import NONE
 from fsl_sweep.orchestrator.selectors.mixture import mixed
 from fsl_sweep.orchestrator.statistics import Interval
@@ -75,7 +72,7 @@ def resample(
     histories: Sequence[TrialHistory],
     selected: Selected,
     *,
-    resamples: int = 1000,
+    resamples: int | None = None,
     one_by_one: int = 100,
     seed: int = 0,
     classes: ClassLists | None = None,
@@ -89,9 +86,8 @@ def resample(
     Args:
         histories: one for each planned trial, as given to ``select``.
         selected: what was selected from them. Incomplete cells have no interval, and neither has
-            one with a resample that chooses a snapshot which is not measured on the report tasks,
-            nor one whose selector chooses among every snapshot.
-        resamples: at least 2.
+            one with a resample that chooses a snapshot which is not measured on the report tasks.
+        resamples: at least 2; by default as of ``resamples_for``.
         one_by_one: the number for selectors that cannot choose in all resamples at once.
         seed: of the resampling.
         classes: class tuples ``[tasks, ways]`` of the common tasks by measure and task set, to
@@ -102,18 +98,20 @@ def resample(
         ValueError: there are too few resamples, or class tuples cannot be resampled.
         SealedMeasurement: a selector read what it did not declare.
     """
+    if resamples is None:
+        resamples = resamples_for(sum(len(trial.epochs) for trial in histories))
     draws, folds = Resampling(resamples, seed), FoldTrials(histories)
     groups = class_groups(classes, apart)
     first = {s.snapshot: snapshot_selector(s.snapshot) for s in selected.strategies}
-    second = {s.hyperparameter: _single(s.hyperparameter) for s in selected.strategies}
+    second = {s.hyperparameter: single_selector(s.hyperparameter) for s in selected.strategies}
     # What several strategies read is resampled once; of one, only what it may choose.
     alone = len(selected.strategies) == 1
-    rows: dict[tuple[str, Strategy], list[_Drawn]] = {}
+    rows: dict[tuple[str, Strategy], list[_Drawn | None]] = defaultdict(list)
     # Rivals are few: threads of BLAS would only wait for each other.
     with threadpool_limits(1 if alone else None, "blas"):
         for (method, seed), trials in replicates_of(histories).items():
             cells = {s: selected.cell(method, s) for s in selected.strategies}
-            wanted = [s for s in cells if cells[s] and not second[s.hyperparameter].every_snapshot]
+            wanted = [strategy for strategy, cell in cells.items() if cell]
             for choice in (c for s in wanted for c in cells[s] if c.seed == seed):
                 choice.scores("novel")  # which comparisons need: read while the file is open
             crossed = any(strategy.cross_validated for strategy in wanted)
@@ -124,65 +122,52 @@ def resample(
             select = replicate.select_highest if alone else replicate.select
             for s in wanted:
                 chosen, at = select(first[s.snapshot], second[s.hyperparameter])
-                drawn = _drawn(resampled, chosen, at, selected.base_weight)
-                rows.setdefault((method, s), []).append(drawn)
+                rows[method, s].append(_drawn(resampled, chosen, at, selected.base_weight))
+    over = "classes" if classes else "tasks"
     return tuple(
-        _cell(selected.cell(method, s), rows[method, s], draws, "classes" if classes else "tasks")
+        _cell(selected.cell(method, s), known, draws, over)
         for method in selected.methods
         for s in selected.strategies
-        if (method, s) in rows and all(drawn.measured for drawn in rows[method, s])
+        if (known := [drawn for drawn in rows[method, s] if drawn is not None])
+        and len(known) == len(rows[method, s])
     )
 
 
-def _single(name: str) -> HyperparameterSelector:
-    selector = hyperparameter_selector(name)
-    assert isinstance(selector, HyperparameterSelector)
-    return selector
-
-
-class _Drawn(NamedTuple):
-    """One seed's choices in each resample: numbers that identify them, and their accuracies.
-
-    Unless all of them are ``measured`` on the report tasks, there are none.
-    """
-
-    codes: np.ndarray
-    novel: np.ndarray
-    mixed: np.ndarray | None
-    measured: bool = True
+_Drawn = tuple[np.ndarray, np.ndarray, np.ndarray | None]
+"""One seed's choices in each resample: numbers that identify them, their NovelGen, and mixture."""
 
 
 def _drawn(
     trials: Sequence[ResampledTrial], chosen: np.ndarray, at: np.ndarray, base_weight: float | None
-) -> _Drawn:
-    rows_of = {number: np.flatnonzero(chosen == number) for number in range(len(trials))}
+) -> _Drawn | None:
+    """Return what one seed chose; None unless every choice is measured on the report tasks.
+
+    The others would be a sample of the choices that happen to be measured.
+    """
+    rows_of = [np.flatnonzero(chosen == number) for number in range(len(trials))]
     read: tuple[Measure, ...] = ("novel",) if base_weight is None else ("novel", "base")
-    for number, rows in rows_of.items():
-        means = [trials[number].trial.scores[m, "report"].means for m in read]
+    for trial, rows in zip(trials, rows_of, strict=True):
+        means = [trial.trial.scores[measure, "report"].means for measure in read]
         if not np.isfinite(np.array(means)[:, at[rows]]).all():
-            # The rest would be a sample of the choices that happen to be measured.
-            return _Drawn(np.empty(0), np.empty(0), None, measured=False)
-
-    def report(measure: Measure) -> np.ndarray:
-        values = np.full(len(chosen), np.nan)
-        for number, rows in rows_of.items():
+            return None
+    reported: dict[Measure, np.ndarray] = {}
+    for measure in read:
+        values = reported[measure] = np.full(len(chosen), np.nan)
+        for trial, rows in zip(trials, rows_of, strict=True):
             if len(rows):  # do not read a table that nothing was chosen from
-                own_rows, which = np.unique(at[rows], return_inverse=True)
-                means = trials[number].columns(measure, own_rows.tolist(), "report")
-                values[rows] = means[rows, which]
-        return values
-
-    novel = report("novel")
-    by_mixture = None if base_weight is None else mixed(base_weight, report("base"), novel)
-    return _Drawn(np.where(chosen == NONE, NONE, chosen * 2**32 + at), novel, by_mixture)
+                epochs, which = np.unique(at[rows], return_inverse=True)
+                values[rows] = trial.columns(measure, epochs.tolist(), "report")[rows, which]
+    codes, novel = np.where(chosen == NONE, NONE, chosen * 2**32 + at), reported["novel"]
+    mixture = None if base_weight is None else mixed(base_weight, reported["base"], novel)
+    return codes, novel, mixture
 
 
 def _cell(
     choices: Sequence[Selection], rows: Sequence[_Drawn], draws: Resampling, over: str
 ) -> ResampledCell:
-    values, codes = np.stack([row.novel for row in rows]), np.stack([row.codes for row in rows])
-    by_mixture = [row.mixed for row in rows if row.mixed is not None]
-    reported = np.stack(by_mixture) if by_mixture else None
+    codes, values = np.stack([row[0] for row in rows]), np.stack([row[1] for row in rows])
+    mixtures = [mixture for *_, mixture in rows if mixture is not None]
+    reported = np.stack(mixtures) if mixtures else None
 
     def interval(values: np.ndarray, tasks: Interval) -> SelectionBootstrap:
         bootstrap = summarised(values, codes, over)

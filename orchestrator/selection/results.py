@@ -1,15 +1,14 @@
 """Selections by method, seed and strategy, and what was left out."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import PurePath
-from typing import Any, NamedTuple, final
+from itertools import chain
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, ScoreTable, TrialHistory
+from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, TrialHistory
 from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.selectors.mixture import mixed
 from fsl_sweep.orchestrator.statistics import (
@@ -19,7 +18,6 @@ from fsl_sweep.orchestrator.statistics import (
     mean_of_identical,
     mixture_interval,
 )
-from fsl_sweep.orchestrator.text.printed import counted
 
 
 @dataclass(frozen=True)
@@ -45,46 +43,8 @@ Scores = tuple[Interval, np.ndarray]
 """A mean over report tasks with its interval, and the accuracy on each; none if not known."""
 
 
-@final
-class Tasks:
-    """Some snapshots of a trial on the report tasks, each measure read when it is asked for.
-
-    Args:
-        tables: of the trial, by measure.
-        rows: positions of snapshots that are measured.
-    """
-
-    def __init__(self, tables: Mapping[Measure, ScoreTable], rows: Sequence[int]) -> None:
-        self._tables, self._rows = tables, list(rows)
-        self._read: dict[Measure, dict[int, Scores]] = {}
-
-    def of(self, row: int, measure: Measure) -> Scores:
-        """Return the scores of the snapshot at a position. Raises as ``ScoreTable.load``."""
-        if measure not in self._read:
-            table = self._tables[measure]
-            self._read[measure] = {
-                at: (replace(mean_interval(tasks), mean=float(table.means[at])), tasks)
-                if table.per_task
-                else (mean_alone(float(tasks[0])), tasks[:0])
-                for at, tasks in zip(self._rows, table.load()[self._rows], strict=True)
-            }
-        return self._read[measure][row]
-
-
-class ReportScores(NamedTuple):
-    """A snapshot on the report tasks. Attributes as of ``Selection``."""
-
-    means: Mapping[Measure, float]
-    scores: Callable[[Measure], Scores]
-
-
-@dataclass(frozen=True)
-class Pick:
-    """A snapshot that a strategy chose, before it is measured. Attributes as of ``Selection``."""
-
-    snapshot: Snapshot
-    strategy: Strategy
-    novel_evaluations: int
+def _not_measured(measure: Measure) -> Scores:
+    raise LookupError(f"The choice is not measured on the report tasks: {measure}.")
 
 
 @dataclass(frozen=True)
@@ -94,25 +54,26 @@ class Selection:
     Attributes:
         snapshot: the chosen snapshot; trial, method, seed and epoch are asked of it.
         strategy: which strategy.
-        means: its mean accuracy on the report tasks by measure; NaN where it is not known.
-        regret: NovelGen on the report tasks of the choice of oracle / oracle, for the same method
-            and seed, minus this one's. The oracle too chooses on the selection tasks, so that the
-            regret may be slightly negative. NaN if the oracle has nothing to choose by.
         novel_evaluations: snapshots whose novel scores the strategy read: all snapshots of all
             configurations for an oracle snapshot selector (and of their class folds before
             ``cv``, unless aligned); one for each configuration for an oracle hyperparameter
             selector after another snapshot selector; the metered number for one with a budget.
-        scores: reads the interval and the accuracy of each report task of a measure, as of
-            ``Tasks.of``: most questions need only means.
+        means: its mean accuracy on the report tasks by measure; NaN where it is not known, and
+            none of a choice that is not measured.
+        regret: NovelGen on the report tasks of the choice of oracle / oracle, for the same method
+            and seed, minus this one's. The oracle too chooses on the selection tasks, so that the
+            regret may be slightly negative. NaN if the oracle has nothing to choose by.
+        scores: reads the interval and the accuracy of each report task of a measure; may raise as
+            ``ScoreTable.load``. Most questions need only means.
         base_weight: of BaseGen in the mixture that methods are compared by; None for NovelGen.
     """
 
     snapshot: Snapshot
     strategy: Strategy
-    means: Mapping[Measure, float]
-    regret: float
     novel_evaluations: int
-    scores: Callable[[Measure], Scores] = field(repr=False, compare=False)
+    means: Mapping[Measure, float] = field(default_factory=dict)
+    regret: float = float("nan")
+    scores: Callable[[Measure], Scores] = field(default=_not_measured, repr=False, compare=False)
     base_weight: float | None = None
 
     @property
@@ -186,19 +147,6 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class FrontPoint:
-    """The selected snapshot of a configuration, and whether it was kept on the front."""
-
-    snapshot: Snapshot
-    kept: bool
-
-    @property
-    def report(self) -> Mapping[Measure, float]:
-        """Return its mean accuracy on the report tasks by measure; NaN if not measured."""
-        return {measure: self.snapshot.mean(measure) for measure in MEASURES}
-
-
-@dataclass(frozen=True)
 class Front:
     """What a front selector kept of one method and seed, after a snapshot selector.
 
@@ -206,8 +154,8 @@ class Front:
         method, seed: which replicate.
         snapshot, selector: names of the snapshot selector and of the front selector.
         oracle: whether either reads novel scores.
-        points: all candidates, in plan order. Those on the front were chosen on the selection
-            tasks.
+        points: all candidates, in plan order.
+        kept: those of them on the front, chosen on the selection tasks.
     """
 
     method: str
@@ -215,12 +163,8 @@ class Front:
     snapshot: str
     selector: str
     oracle: bool
-    points: tuple[FrontPoint, ...]
-
-    @property
-    def kept(self) -> tuple[Snapshot, ...]:
-        """Return the front itself."""
-        return tuple(point.snapshot for point in self.points if point.kept)
+    points: tuple[Snapshot, ...]
+    kept: tuple[Snapshot, ...]
 
 
 @dataclass(frozen=True)
@@ -247,10 +191,17 @@ class LeftOut:
     epoch: int | None = None
 
     @classmethod
-    def of(cls, trial: TrialHistory, reason: str) -> "LeftOut":
-        """Return name an unusable trial."""
-        fold = trial.fold
-        return cls(trial.method, trial.seed, reason, trial.trial, trial.hyperparameters, fold=fold)
+    def of(
+        cls,
+        trial: TrialHistory,
+        reason: str,
+        strategy: Strategy | None = None,
+        epoch: int | None = None,
+    ) -> "LeftOut":
+        """Name an unusable trial; or what a strategy chose of it."""
+        names = (None, None) if strategy is None else (strategy.snapshot, strategy.hyperparameter)
+        of_trial = trial.method, trial.seed, reason, trial.trial, trial.hyperparameters
+        return cls(*of_trial, *names, trial.fold, epoch)
 
     def concerns(self, method: str, strategy: Strategy) -> bool:
         """Return whether a cell of (method, strategy) lacks this."""
@@ -260,18 +211,6 @@ class LeftOut:
             and self.hyperparameter_selector in (None, strategy.hyperparameter)
             and (self.fold is None or strategy.cross_validated)
         )
-
-
-class Picks(NamedTuple):
-    """What the strategies chose for one method and seed.
-
-    Attributes:
-        picks: one for each strategy that could choose.
-        oracle: what oracle / oracle chose, which regret is measured against; None if it could not.
-    """
-
-    picks: tuple[Pick, ...]
-    oracle: Snapshot | None
 
 
 @dataclass(frozen=True)
@@ -285,7 +224,9 @@ class Selected:
         left_out: what takes no part.
         fronts: what front selectors kept, by method, seed and pair of selectors.
         base_weight: of BaseGen in the mixture that methods are compared by; None for NovelGen.
-        picks: what the selections are of, by method and seed, measured or not.
+        picks: what the strategies chose, measured or not; the selections without report scores.
+        oracles: by method and seed, what oracle / oracle chose, which regret is measured against;
+            None if it could not.
     """
 
     methods: tuple[str, ...]
@@ -294,7 +235,10 @@ class Selected:
     left_out: tuple[LeftOut, ...]
     fronts: tuple[Front, ...] = ()
     base_weight: float | None = None
-    picks: tuple[Picks, ...] = field(default=(), repr=False, compare=False)
+    picks: tuple[Selection, ...] = field(default=(), repr=False, compare=False)
+    oracles: Mapping[tuple[str, int], Snapshot | None] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def unmeasured(self) -> tuple[LeftOut, ...]:
@@ -305,7 +249,7 @@ class Selected:
     @property
     def trials(self) -> set[str]:
         """Return the ids of the trials of which some snapshot was chosen, measured or not."""
-        return {pick.snapshot.trial for replicate in self.picks for pick in replicate.picks}
+        return {pick.trial for pick in self.picks}
 
     def cell(self, method: str, strategy: Strategy) -> tuple[Selection, ...]:
         """Return the replicates of a cell; none if any planned part of it is left out."""
@@ -324,21 +268,16 @@ class Selected:
 def identical(choices: Sequence[Selection]) -> bool:
     """Return whether several replicates have the same report scores, and so sample no seeds."""
     first, *others = choices
-    return bool(others) and all(
-        np.array_equal(score(choice), score(first), equal_nan=True)
-        for choice in others
-        for score in _SCORES
+    return bool(others) and all(_alike(first, other) for other in others)
+
+
+def _alike(a: Selection, b: Selection) -> bool:
+    """Return whether two have the same report scores; their tasks are read only if need be."""
+    pairs = chain(
+        ((a.means[measure], b.means[measure]) for measure in MEASURES),
+        ((a.scores(measure)[1], b.scores(measure)[1]) for measure in ("novel", "base")),
     )
-
-
-_SCORES: tuple[Callable[[Selection], ArrayLike], ...] = (
-    lambda choice: choice.means["novel"],
-    lambda choice: choice.means["base"],
-    lambda choice: choice.means["val"],
-    lambda choice: choice.novel_tasks,
-    lambda choice: choice.base_tasks,
-)
-"""In this order, so that tasks are seldom read."""
+    return all(np.array_equal(*pair, equal_nan=True) for pair in pairs)
 
 
 def over_seeds(values: Sequence[float], choices: Sequence[Selection]) -> Interval:
@@ -351,24 +290,3 @@ def over_seeds(values: Sequence[float], choices: Sequence[Selection]) -> Interva
     if identical(choices):
         return mean_of_identical(float(np.mean(values)), len(values))
     return mean_interval(values, kind="seeds")
-
-
-def why_unusable(trial: TrialHistory) -> str | None:
-    """Return why a trial takes no part in any selection, or None if it does."""
-    if trial.damaged:
-        # Only names: the path of a run folder must not change its report.
-        names = ", ".join(PurePath(name).name for name in trial.damaged)
-        return f"damaged records: {names}"
-    if trial.end is None:
-        count = len(trial.epochs)
-        return f"unfinished: {counted(count, 'snapshot')} recorded" if count else "not run"
-    if trial.end.status == "failed":
-        return f"failed: {trial.end.reason or 'no reason recorded'}"
-    if trial.stopped_early:
-        return "stopped by its budget before its first snapshot"
-    if len(trial.epochs) == 0:
-        return "ended before its first snapshot was measured"
-    if trial.unmeasured:
-        count = f"{trial.unmeasured} of {counted(len(trial.epochs), 'snapshot')}"
-        return f"{count} are not measured under the protocol that chooses"
-    return None if trial.complete else f"ended as '{trial.end.status}'"

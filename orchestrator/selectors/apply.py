@@ -17,9 +17,8 @@ from fsl_sweep.orchestrator.selectors.base import (
     is_oracle,
 )
 from fsl_sweep.orchestrator.selectors.candidate import Candidate
-from fsl_sweep.orchestrator.selectors.history import History, require
+from fsl_sweep.orchestrator.selectors.history import History, Measurements, require
 from fsl_sweep.orchestrator.selectors.meter import Account
-from fsl_sweep.orchestrator.selectors.sealing import Measurements
 from fsl_sweep.orchestrator.selectors.third_party import (
     broken_promise,
     faults_named,
@@ -173,16 +172,12 @@ def _chosen(
     for candidate in candidates:
         require(candidate.history, selector.needs, selector.name)
     single = isinstance(selector, HyperparameterSelector)
+    name, account = selector.name, None
     if single and selector.novel_budget is not None:
-        account = Account(selector.name, selector.novel_budget)
-        unmetered = selector.needs - {"novel"}
-        views = [
-            replace(candidate.view(unmetered, selector.name), novel=candidate.metered(account))
-            for candidate in candidates
-        ]
+        account, unmetered = Account(name, selector.novel_budget), selector.needs - {"novel"}
+        views = [replace(c.view(unmetered, name), novel=c.metered(account)) for c in candidates]
     else:
-        account = None
-        views = [candidate.view(selector.needs, selector.name) for candidate in candidates]
+        views = [candidate.view(selector.needs, name) for candidate in candidates]
     with faults_named(selector):
         answer = (selector.select(views),) if single else tuple(selector.select(views))
     chosen = _behind(selector, candidates, views, answer)

@@ -8,9 +8,8 @@ from typing import Any, final
 
 import numpy as np
 
-from fsl_sweep.orchestrator.selectors.history import History
+from fsl_sweep.orchestrator.selectors.history import History, Measurements
 from fsl_sweep.orchestrator.selectors.meter import Account, Meter
-from fsl_sweep.orchestrator.selectors.sealing import Measurements
 
 
 @final

@@ -1,22 +1,21 @@
 """The tables of selectors, and how a sweep file's name becomes a selector."""
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Set
 from typing import Any, TypeVar
 
 from fsl_sweep.orchestrator.catalogue import Catalogue, Info
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
-from fsl_sweep.orchestrator.records.paper_names import is_test_measure, selector_names
+from fsl_sweep.orchestrator.records.paper_names import is_test_measure
 from fsl_sweep.orchestrator.selectors import hyperparameter, snapshot
 from fsl_sweep.orchestrator.selectors.base import (
     AnySelector,
     FrontSelector,
     HyperparameterSelector,
     SnapshotSelector,
-    is_cross_validated,
 )
 from fsl_sweep.orchestrator.selectors.budgeted_oracle import BudgetedOracle
+from fsl_sweep.orchestrator.selectors.history import SCORES
 from fsl_sweep.orchestrator.selectors.names import parse
-from fsl_sweep.orchestrator.selectors.sealing import SCORES
 from fsl_sweep.orchestrator.selectors.third_party import GROUPS, broken_promise, faults_named, short
 
 S = TypeVar("S", bound=AnySelector)
@@ -68,8 +67,8 @@ HYPERPARAMETER_SELECTORS: Catalogue[HyperparameterSelector | FrontSelector] = Ca
         _of(
             BudgetedOracle,
             "appendix F.5",
-            "budgeted-oracle(b, top|per-configuration|halving, configurations|snapshots): the best "
-            "NovelGen that b evaluations find (oracle)",
+            "budgeted-oracle(b, top|per-configuration|halving): the best NovelGen that b "
+            "evaluations find (oracle)",
         ),
         _of(
             hyperparameter.Pareto,
@@ -79,10 +78,10 @@ HYPERPARAMETER_SELECTORS: Catalogue[HyperparameterSelector | FrontSelector] = Ca
     ),
 )
 
+STEPS = {"snapshot": SNAPSHOT_SELECTORS, "hyperparameter": HYPERPARAMETER_SELECTORS}
+
 _BLIND = frozenset(
-    info.name
-    for info in (*SNAPSHOT_SELECTORS.own, *HYPERPARAMETER_SELECTORS.own)
-    if "novel" not in info.cls.needs
+    info.name for table in STEPS.values() for info in table.own if "novel" not in info.cls.needs
 )
 """Our selectors that read no novel scores: only these are suggested for a misspelled name."""
 
@@ -110,29 +109,6 @@ BUILD: dict[str, Callable[[str], AnySelector]] = {
 """What makes a selector of each step from its name."""
 
 
-def asked_for(step: str, typed: Sequence[str], folds: bool) -> tuple[str, ...]:
-    """Check the selectors of one step that a user names, and return our names of them.
-
-    Args:
-        step: ``snapshot`` or ``hyperparameter``.
-        typed: their names, as typed.
-        folds: whether the run has trials of class folds.
-
-    Raises:
-        UnknownName, PluginError, ConfigError: a selector cannot be used.
-        ConfigError: a name is given twice, or its selector needs class folds and there are none.
-    """
-    try:
-        names = tuple(selector_names(typed))
-    except ValueError as failure:
-        raise ConfigError("", f"--{step}", str(failure)) from None
-    for name in names:
-        if is_cross_validated(BUILD[step](name)) and not folds:
-            problem = f"'{name}' needs class folds, which this run has none of; leave it out"
-            raise ConfigError("", f"--{step}", problem)
-    return names
-
-
 def _built(catalogue: Catalogue[S], text: str, kinds: tuple[type, ...]) -> S:
     name, arguments = parse(text)
     cls = _class(catalogue, name)
@@ -157,17 +133,15 @@ def _class(catalogue: Catalogue[S], name: str) -> type[S]:
                 "that is meant"
             )
             raise ConfigError("", "", problem) from None
-        steps = {"snapshot": SNAPSHOT_SELECTORS, "hyperparameter": HYPERPARAMETER_SELECTORS}
-        for step, other in steps.items():
+        for step, other in STEPS.items():
             if name in other.names():
                 problem = (
                     f"'{name}' is a {other.kind}, not a {catalogue.kind}; write it under "
                     f"`selectors.{step}` of the sweep file, or as `--{step} {name}` of a report"
                 )
                 raise ConfigError("", "", problem) from None
-        names = catalogue.names()
-        guarded = [known for known in names if known not in _BLIND]
-        raise UnknownName(catalogue.kind, name, names, guarded) from None
+        guarded = [known for known in catalogue.names() if known not in _BLIND]
+        raise UnknownName(catalogue.kind, name, catalogue.names(), guarded) from None
 
 
 def _check(selector: Any, kinds: tuple[type, ...]) -> None:

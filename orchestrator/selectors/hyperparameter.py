@@ -110,8 +110,7 @@ def front(points: np.ndarray) -> np.ndarray:
     with a NaN neither dominates nor is on the front. Accuracies should have gone through
     ``statistics.ties.comparable``.
     """
-    known = ~np.isnan(points).any(axis=1)
     at_least = (points[:, None] >= points[None, :]).all(axis=2)  # [n, n]: row against column
     above = (points[:, None] > points[None, :]).any(axis=2)
-    dominated = np.any(at_least & above, axis=0)
-    return np.logical_and(known, ~dominated)
+    out = np.isnan(points).any(axis=1) | (at_least & above).any(axis=0)
+    return np.logical_not(out)

@@ -27,7 +27,6 @@ def faults_named(selector: object) -> Iterator[None]:
     Raises:
         SelectorFault: the block raised an error that is not one of fsl-sweep's own.
     """
-    cls = selector if isinstance(selector, type) else type(selector)
     try:
         yield
     except FslSweepError:
@@ -35,7 +34,7 @@ def faults_named(selector: object) -> Iterator[None]:
     except Exception as failure:  # third parties' code may raise anything
         if is_ours(selector):
             raise
-        what = f"raised {type(failure).__name__}: {short(str(failure))}"
+        what, cls = f"raised {type(failure).__name__}: {short(str(failure))}", _class_of(selector)
         place = raised_at(failure, cls.__module__) or _written_at(cls)
         raise SelectorFault(_message(cls, what, place)) from failure
 
@@ -47,7 +46,7 @@ def broken_promise(selector: object, what: str) -> Exception:
         selector: a selector or its class.
         what: what it did and must do instead, such as ``chose 99, which is not an epoch``.
     """
-    cls = selector if isinstance(selector, type) else type(selector)
+    cls = _class_of(selector)
     if is_ours(selector):
         return RuntimeError(f"Selector '{_name(cls)}' {what}.")
     return SelectorFault(_message(cls, what, _written_at(cls)))
@@ -55,8 +54,11 @@ def broken_promise(selector: object, what: str) -> Exception:
 
 def is_ours(selector: object) -> bool:
     """Tell whether a selector, or its class, is one of this package."""
-    cls = selector if isinstance(selector, type) else type(selector)
-    return package(cls.__module__) == _OURS
+    return package(_class_of(selector).__module__) == _OURS
+
+
+def _class_of(selector: object) -> type:
+    return selector if isinstance(selector, type) else type(selector)
 
 
 def short(text: str) -> str:

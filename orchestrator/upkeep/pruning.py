@@ -8,7 +8,7 @@ from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import Kept
 from fsl_sweep.orchestrator.selection.chosen import choosable_epochs, wanted
-from fsl_sweep.orchestrator.selection.results import why_unusable
+from fsl_sweep.orchestrator.selection.completeness import why_unusable
 from fsl_sweep.orchestrator.text.printed import counted
 from fsl_sweep.orchestrator.upkeep.remaining import to_measure
 

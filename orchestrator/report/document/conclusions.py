@@ -175,13 +175,12 @@ def _front(seeds: Sequence[Front]) -> tuple[blocks.Row, ...]:
     """List what any seed keeps, by rising NovelGen: means over seeds, and how many keep it."""
     rows: list[tuple[float, blocks.Row]] = []
     every = [point for front in seeds for point in front.points]
-    for configuration in dict.fromkeys(s.configuration for front in seeds for s in front.kept):
-        points = [point for point in every if point.snapshot.configuration == configuration]
-        base, novel = (
-            sum(point.report[m] for point in points) / len(points) for m in ("base", "novel")
-        )
-        name = wording.values(points[0].snapshot.hyperparameters) or "the only one"
-        share = f"{sum(point.kept for point in points)}/{len(seeds)}"
+    kept = [point.configuration for front in seeds for point in front.kept]
+    for configuration in dict.fromkeys(kept):
+        points = [point for point in every if point.configuration == configuration]
+        base, novel = (sum(p.mean(m) for p in points) / len(points) for m in ("base", "novel"))
+        name = wording.values(points[0].hyperparameters) or "the only one"
+        share = f"{kept.count(configuration)}/{len(seeds)}"
         cells = name, wording.percent(base), wording.percent(novel), share
         rows.append((novel, blocks.Row(cells)))
     return tuple(row for _, row in sorted(rows, key=lambda row: (isnan(row[0]), row[0])))

@@ -5,14 +5,18 @@ from dataclasses import dataclass, replace
 from math import nan
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.selection.comparing.comparison import compare_methods
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import compare_over_seeds
+from fsl_sweep.orchestrator.selection.comparing.comparison import (
+    compare_methods,
+    compare_over_seeds,
+)
 from fsl_sweep.orchestrator.selection.methods import summarise
-from fsl_sweep.orchestrator.selection.resample import resample, resamples_for
+from fsl_sweep.orchestrator.selection.resample import resample
 from fsl_sweep.orchestrator.selection.results import Selected
 from fsl_sweep.orchestrator.selection.select import measured
 from fsl_sweep.orchestrator.statistics.comparison import Comparison
 from fsl_sweep.orchestrator.statistics.joint import Joint, joint_family
+
+_Results = dict[tuple[str, str], Comparison]
 
 
 @dataclass(frozen=True)
@@ -44,22 +48,17 @@ def compare_base_and_novel(
     Source: "Two Sides of Meta-Learning Evaluation", appendix F.4 (i).
     """
     by_base = measured(replace(selected, base_weight=1.0), histories)
-    count = resamples_for(sum(len(trial.epochs) for trial in histories))
-    of_base = resample(histories, by_base, resamples=count)
+    of_base = resample(histories, by_base)
     of_novel = [replace(cell, mixed_values=None) for cell in of_base]
     repeated = {cell.method for cell in of_base}
-    cells = summarise(by_base), summarise(selected)
-    among_all = {cell.method for cell in cells[0] if cell.among_all}
-    over_tasks = [
-        {(pair.a, pair.b): pair.result for pair in compare_methods(measure)} for measure in cells
-    ]
-    over_seeds = [
-        {
-            (pair.a, pair.b): pair.result
-            for pair in compare_over_seeds(measure, drawn, complete=complete)
-        }
-        for measure, drawn in zip(cells, (of_base, of_novel), strict=True)
-    ]
+    over_tasks, over_seeds = list[_Results](), list[_Results]()
+    among_all: set[str] = set()
+    for choices, drawn in ((by_base, of_base), (selected, of_novel)):
+        cells = summarise(choices)
+        among_all |= {cell.method for cell in cells if cell.among_all}
+        again = compare_over_seeds(cells, drawn, complete=complete)
+        over_tasks.append({(pair.a, pair.b): pair.result for pair in compare_methods(cells)})
+        over_seeds.append({(pair.a, pair.b): pair.result for pair in again})
     pairs = [pair for pair in over_tasks[0] if pair in over_tasks[1]]
 
     def tested(pair: tuple[str, str], measure: int) -> Comparison:

@@ -1,7 +1,12 @@
-"""Methods compared and ranked under each strategy, by the metric that ``select`` was given."""
+"""Differences between methods under each strategy, by the metric that ``select`` was given.
+
+``compare_methods`` tells trained snapshots apart, paired over common tasks. ``compare_over_seeds``
+compares methods as methods: what it says, with tasks and the selection in the interval, holds for
+training again.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -9,9 +14,21 @@ from typing import Literal
 import numpy as np
 
 from fsl_sweep.orchestrator.selection.methods import Summary
+from fsl_sweep.orchestrator.selection.resample import ResampledCell
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics import Comparison, compare, compare_mixtures, family
+from fsl_sweep.orchestrator.statistics.components import Part
+from fsl_sweep.orchestrator.statistics.over_seeds import SeedPair
 from fsl_sweep.orchestrator.statistics.ties import comparable
+
+AMONG_ALL = "one answers among all base classes, the other among those of a task"
+
+UNFINISHED = "an incomplete run decides nothing"
+
+NOT_REPEATED = "the selection was not repeated: what other selection tasks would choose is unknown"
+
+Draws = Mapping[tuple[str, Strategy], np.ndarray]
+"""What methods are compared by in each resample, by method and strategy, ``[S, 1 + R]``."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +66,90 @@ def compare_methods(
     """
     comparisons: list[MethodComparison] = []
     for strategy, cells in by_strategy(summaries).items():
-        singles = [
-            (a.method, b.method, single)
+        singles = {
+            (a.method, b.method): single
             for a, b in combinations(cells, 2)
             if (single := _compared(a, b, rope)) is not None
-        ]
-        corrected = family([single for _, _, single in singles])
-        for (a, b, _), result in zip(singles, corrected, strict=True):
-            comparisons.append(MethodComparison(strategy, a, b, result))
+        }
+        for names, result in zip(singles, family([*singles.values()]), strict=True):
+            comparisons.append(MethodComparison(strategy, *names, result))
     return tuple(comparisons)
+
+
+def compare_over_seeds(
+    summaries: Sequence[Summary],
+    resampled: Iterable[ResampledCell],
+    rope: float = 0.0,
+    *,
+    complete: bool = True,
+) -> tuple[MethodComparison, ...]:
+    """Compare every pair of methods under every strategy, over seeds.
+
+    Pairs without common report tasks are left out. A pair is ``undecided`` where the selection was
+    not repeated, the run is incomplete, or one method answers among all base classes. Its interval
+    is at the level of its test (see ``family``), so that the two agree.
+
+    Args:
+        summaries: complete cells.
+        resampled: the same cells with the selection repeated on resampled tasks.
+        rope: region of practical equivalence.
+        complete: whether every planned seed is there; if not, nothing is decided.
+
+    Raises:
+        ValueError: the rope is negative.
+    """
+    draws, comparisons = draws_of(resampled), list[MethodComparison]()
+    for strategy, cells in by_strategy(summaries).items():
+        pairs = [
+            (a, b, again, SeedPair(parts, again))
+            for a, b in combinations(cells, 2)
+            if (parts := parts_of(a, b))
+            for again in [common_draws(draws, a, b)]
+        ]
+        singles = [pair.comparison(rope=rope) for *_, pair in pairs]
+        corrected = family(singles, [pair.interval for *_, pair in pairs])
+        for (a, b, again, _), result in zip(pairs, corrected, strict=True):
+            result = result.undecided(
+                NOT_REPEATED if again is None else None,
+                AMONG_ALL if a.among_all != b.among_all else None,
+                None if complete else UNFINISHED,
+            )
+            comparisons.append(MethodComparison(strategy, a.method, b.method, result))
+    return tuple(comparisons)
+
+
+def parts_of(a: Summary, b: Summary) -> list[Part]:
+    """Return accuracies of the choice of each seed on common tasks, for each part of the metric.
+
+    Where only means are known, they are those of one task. Empty where tasks are not common.
+    """
+    weight = a.base_weight or 0.0
+    parts: list[Part] = []
+    for part, name in ((weight, "base"), (1 - weight, "novel")):
+        if part > 0:
+            choices = (*a.choices, *b.choices)
+            counts = {len(getattr(choice, f"{name}_tasks")) for choice in choices}
+            if len(counts) > 1:
+                return []
+            if counts == {0}:
+                means = [np.array([[c.reported_mean] for c in cell.choices]) for cell in (a, b)]
+                return [(1.0, means[0], means[1])]
+            parts.append((part, getattr(a, f"of_{name}"), getattr(b, f"of_{name}")))
+    return parts
+
+
+def draws_of(resampled: Iterable[ResampledCell]) -> Draws:
+    """Return what methods are compared by in each resample, of each cell."""
+    return {(cell.method, cell.strategy): cell.reported for cell in resampled}
+
+
+def common_draws(draws: Draws, a: Summary, b: Summary) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the resamples that both cells have: a selector run one by one has fewer."""
+    first, second = (draws.get((cell.method, cell.strategy)) for cell in (a, b))
+    if first is None or second is None:
+        return None
+    fewest = min(first.shape[1], second.shape[1])
+    return first[:, :fewest], second[:, :fewest]
 
 
 def same_order(comparisons: Iterable[MethodComparison]) -> set[tuple[str, str]]:

@@ -7,10 +7,13 @@ from math import nan
 
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.replay.source import Source
-from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison, compare_methods
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import compare_over_seeds
+from fsl_sweep.orchestrator.selection.comparing.comparison import (
+    MethodComparison,
+    compare_methods,
+    compare_over_seeds,
+)
 from fsl_sweep.orchestrator.selection.methods import Summary, summarise
-from fsl_sweep.orchestrator.selection.resample import ResampledCell, resample, resamples_for
+from fsl_sweep.orchestrator.selection.resample import ResampledCell, resample
 from fsl_sweep.orchestrator.selection.results import Selected
 from fsl_sweep.orchestrator.selection.select import measured
 from fsl_sweep.orchestrator.selectors.mixture import mixed
@@ -124,10 +127,9 @@ def mixture_curve(
         trials = source.histories(planned, by or source.protocol(), only)
         choices = measured(selected, trials)
         if cells := {cell.method: cell for cell in summarise(choices)}:
-            count = resamples_for(sum(len(trial.epochs) for trial in trials))
             protocols.append(planned)
             tables.append(cells)
-            drawn.append(resample(trials, choices, resamples=count))
+            drawn.append(resample(trials, choices))
     main = [cell for cell in summarise(selected) if all(cell.method in table for table in tables)]
     weights = tuple(planned.protocol.mixture or 0.0 for planned in protocols)
     rows = [[table[cell.method] for cell in main] for table in tables]
@@ -166,13 +168,9 @@ def _pairs(
     complete: bool,
 ) -> tuple[PairCurve, ...]:
     """Compare each pair of methods, from its cells at each lambda."""
+    repeated = zip(rows, drawn, strict=True)
     snapshots = _corrected([compare_methods(row) for row in rows])
-    methods = _corrected(
-        [
-            compare_over_seeds(row, cells, complete=complete)
-            for row, cells in zip(rows, drawn, strict=True)
-        ]
-    )
+    methods = _corrected([compare_over_seeds(*both, complete=complete) for both in repeated])
     pairs: list[PairCurve] = []
     for (a, b), results in methods.items():
         effects = tuple(result.effect.mean for result in results)

@@ -6,6 +6,7 @@ is over benchmarks, as DomainBed averages its domains (Gulrajani and Lopez-Paz, 
 Domain Generalization", section 4).
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,19 +17,12 @@ import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.selection.choices import Chosen
-from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import AMONG_ALL
+from fsl_sweep.orchestrator.selection.choices import Chosen, single_selector
+from fsl_sweep.orchestrator.selection.comparing.comparison import AMONG_ALL, MethodComparison
 from fsl_sweep.orchestrator.selection.comparing.strategies import against_least, least_regret
 from fsl_sweep.orchestrator.selection.methods import Summary
-from fsl_sweep.orchestrator.selection.results import Pick, Selected, Strategy
-from fsl_sweep.orchestrator.selectors import (
-    Candidate,
-    HyperparameterSelector,
-    hyperparameter_selector,
-)
-from fsl_sweep.orchestrator.selectors.apply import apply
-from fsl_sweep.orchestrator.selectors.base import is_cross_validated
+from fsl_sweep.orchestrator.selection.results import Selected, Selection, Strategy
+from fsl_sweep.orchestrator.selectors import Candidate, apply
 from fsl_sweep.orchestrator.statistics import (
     Comparison,
     Interval,
@@ -189,18 +183,20 @@ def decisions(evidence: BenchmarkEvidence) -> dict[Strategy, list[float]]:
     """
     chosen, reference = Chosen(evidence.histories), _reference(evidence)
     right: dict[Strategy, list[float]] = {s: [] for s in evidence.selected.strategies}
-    picks: dict[tuple[Strategy, int], dict[str, Pick]] = {}
-    for pick in (pick for replicate in evidence.selected.picks for pick in replicate.picks):
-        snapshot = pick.snapshot
-        picks.setdefault((pick.strategy, snapshot.seed), {})[snapshot.method] = pick
+    picks: dict[tuple[Strategy, int], dict[str, Selection]] = defaultdict(dict)
+    for pick in evidence.selected.picks:
+        picks[pick.strategy, pick.seed][pick.method] = pick
     for (strategy, _), by_method in picks.items():
-        selector = hyperparameter_selector(strategy.hyperparameter)
-        assert isinstance(selector, HyperparameterSelector)
+        selector = single_selector(strategy.hyperparameter)
         for a, b in combinations([by_method[m] for m in by_method if m in reference], 2):
-            lead = reference[a.snapshot.method] - reference[b.snapshot.method]
+            lead = reference[a.method] - reference[b.method]
             if lead == 0:
                 continue
-            candidates = _candidates(chosen, selector, (a, b))
+            candidates = [
+                Candidate(p.trial, p.hyperparameters, p.epoch, chosen.history(p.snapshot.history))
+                for p in (a, b)
+            ]
+            candidates = chosen.with_folds(candidates, strategy.snapshot, selector)
             try:
                 taken = [apply(selector, order) for order in (candidates, candidates[::-1])]
             except SelectionError:
@@ -210,29 +206,11 @@ def decisions(evidence: BenchmarkEvidence) -> dict[Strategy, list[float]]:
     return right
 
 
-def _candidates(
-    chosen: Chosen, selector: HyperparameterSelector, picks: Sequence[Pick]
-) -> list[Candidate]:
-    candidates = [
-        Candidate(snapshot.trial, snapshot.hyperparameters, snapshot.epoch, history)
-        for snapshot in (pick.snapshot for pick in picks)
-        for history in [chosen.history(snapshot.history)]
-    ]
-    if is_cross_validated(selector) and selector.asks_folds:
-        return chosen.with_folds(candidates, picks[0].strategy.snapshot)
-    return candidates
-
-
 def _reference(evidence: BenchmarkEvidence) -> dict[str, float]:
     """Return NovelGen of the choices of oracle / oracle by method, where every seed has one."""
-    values: dict[str, list[float]] = {}
-    for replicate in evidence.selected.picks:
-        oracle = replicate.oracle
-        snapshots = [oracle, *(pick.snapshot for pick in replicate.picks)]
-        methods = [snapshot.method for snapshot in snapshots if snapshot is not None]
-        if methods:
-            value = float("nan") if oracle is None else oracle.mean("novel")
-            values.setdefault(methods[0], []).append(value)
+    values: dict[str, list[float]] = defaultdict(list)
+    for (method, _), oracle in evidence.selected.oracles.items():
+        values[method].append(nan if oracle is None else oracle.mean("novel"))
     means = {method: float(np.mean(by_seed)) for method, by_seed in values.items()}
     return {m: float(comparable(mean)) for m, mean in means.items() if np.isfinite(mean)}
 
@@ -241,10 +219,9 @@ def _regrets(benchmarks: Mapping[str, BenchmarkEvidence], strategy: Strategy) ->
     """Return the regret in each benchmark in which every method has the strategy, and a regret."""
     regrets: dict[str, float] = {}
     for name, evidence in benchmarks.items():
-        cells = [cell.regret for cell in evidence.summaries if cell.strategy == strategy]
-        methods = {cell.method for cell in evidence.summaries}
-        known = [regret.mean for regret in cells if regret is not None]
-        if known and len(known) == len(methods):
+        cells = [cell for cell in evidence.summaries if cell.strategy == strategy]
+        known = [cell.regret.mean for cell in cells if cell.regret is not None]
+        if known and len(known) == len({cell.method for cell in evidence.summaries}):
             regrets[name] = float(np.mean(known))
     return regrets
 
@@ -253,11 +230,11 @@ def _methods(
     benchmarks: Mapping[str, BenchmarkEvidence], lead: Strategy
 ) -> tuple[tuple[MethodOverBenchmarks, ...], dict[str, tuple[str, ...]]]:
     """Return the methods that every benchmark has, and the others by benchmarks without them."""
-    means: dict[str, dict[str, float]] = {}
+    means: dict[str, dict[str, float]] = defaultdict(dict)
     for name, evidence in benchmarks.items():
         for cell in evidence.summaries:
             if cell.strategy == lead:
-                means.setdefault(cell.method, {})[name] = cell.reported.mean
+                means[cell.method][name] = cell.reported.mean
     everywhere = {m: by_name for m, by_name in means.items() if len(by_name) == len(benchmarks)}
     shown = tuple(
         MethodOverBenchmarks(m, by_name, _over(by_name)) for m, by_name in everywhere.items()

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
-from fsl_sweep.orchestrator.selection.choices import Chosen, replicates_of
+from fsl_sweep.orchestrator.selection.choices import Chosen
+from fsl_sweep.orchestrator.selection.completeness import replicates_of
 from fsl_sweep.orchestrator.selection.results import Selected, Selection, Strategy, over_seeds
 from fsl_sweep.orchestrator.selectors.mixture import mixed
 from fsl_sweep.orchestrator.statistics import Interval

@@ -1,6 +1,6 @@
 """What would decide which of two methods is better: seeds, tasks or classes, and what they cost."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, nan
@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.selection.comparing.comparison import rank_methods
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import (
+from fsl_sweep.orchestrator.selection.comparing.comparison import (
+    common_draws,
     compare_over_seeds,
+    draws_of,
     parts_of,
-    same_draws,
+    rank_methods,
 )
 from fsl_sweep.orchestrator.selection.methods import Summary, summarise
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
@@ -88,7 +89,7 @@ def plan_next(
     selected: Selected,
     effect: float | None = None,
     *,
-    resampled: Sequence[ResampledCell] | None = None,
+    resampled: Sequence[ResampledCell] = (),
     classes: ArrayLike | None = None,
     power: float = 0.8,
     timed: bool = True,
@@ -117,18 +118,16 @@ def plan_next(
         raise ValueError(f"An effect to find is above 0, not {effect}.")
     summaries = summarise(selected)
     cells = {(cell.method, cell.strategy): cell for cell in summaries}
-    drawn = {(cell.method, cell.strategy): cell.reported for cell in resampled or ()}
     best = {ranking.strategy: set(ranking.methods[:2]) for ranking in rank_methods(summaries)}
     comparisons = compare_over_seeds(summaries, resampled, complete=complete)
     count = Counter(pair.strategy for pair in comparisons)
-    seconds, plans = _seconds(histories), list[PowerAnalysis]()
+    seconds, draws, plans = _seconds(histories), draws_of(resampled), list[PowerAnalysis]()
     for pair in comparisons:
         strategy, names, now = pair.strategy, (pair.a, pair.b), pair.result
         a, b = (cells[name, strategy] for name in names)
         if a.among_all != b.among_all:
             continue
-        again = same_draws(*(drawn.get((name, strategy)) for name in names))
-        tuples = _of_tasks(a, classes)
+        tuples, again = _of_tasks(a, classes), common_draws(draws, a, b)
         components = pair_components(parts_of(a, b), again, tuples)
         goal = abs(now.effect.mean) if effect is None else effect
         leading = best[strategy] == set(names)
@@ -152,10 +151,9 @@ def _seconds(histories: Iterable[TrialHistory]) -> dict[str, np.ndarray]:
     seconds: dict[str, dict[int, np.ndarray]] = {}
     for trial in histories:
         # A table may have no seconds.
-        columns = [trial.curves.get(f"{c}_seconds") for c in ("train", "evaluation")]
-        spent = np.array([nan if column is None else column.sum() for column in columns])
-        seeds = seconds.setdefault(trial.method, {})
-        seeds[trial.seed] = seeds.get(trial.seed, 0.0) + spent
+        columns = [trial.curves.get(f"{c}_seconds", np.array(nan)) for c in ("train", "evaluation")]
+        seeds = seconds.setdefault(trial.method, defaultdict(lambda: np.zeros(2)))
+        seeds[trial.seed] += [column.sum() for column in columns]
     return {method: np.array([*seeds.values()]) for method, seeds in seconds.items()}
 
 
@@ -175,17 +173,15 @@ def _ways(
         timed: as of ``plan_next``.
         tuples: classes of the tasks, where they can be drawn.
     """
-    pair, effect, power = plan.components, plan.effect, plan.power
+    pair, goal = plan.components, (plan.components, plan.effect, plan.power)
     seeds, tasks = pair.shape[:2], pair.shape[2]
-    if effect == 0 or tasks < 2 or pair.caution == IDENTICAL:
+    if plan.effect == 0 or tasks < 2 or pair.caution == IDENTICAL:
         both = (tasks, tasks)
         return SampleSize("seeds", seeds, None, None), SampleSize("tasks", both, None, None)
-    more_seeds = required_seeds(pair, effect, power, None, confidence)
-    more_tasks = required_tasks(pair, effect, power, None, confidence)
-    by_seed = [float(spent.sum(axis=1).mean()) for spent in seconds]
-    training = sum(
-        max(0, (more_seeds or 0) - n) * cost for n, cost in zip(seeds, by_seed, strict=True)
-    )
+    more_seeds = required_seeds(*goal, None, confidence)
+    more_tasks = required_tasks(*goal, None, confidence)
+    costs = [float(spent.sum(axis=1).mean()) for spent in seconds]
+    training = sum(max(0, (more_seeds or 0) - n) * c for n, c in zip(seeds, costs, strict=True))
     measuring = float(sum(spent[:, 1].sum() for spent in seconds)) if timed else nan
     again = measuring * (more_tasks or 0) / tasks if (more_tasks or 0) > tasks else 0.0
     ways = [
@@ -193,8 +189,7 @@ def _ways(
         SampleSize("tasks", (tasks, tasks), more_tasks, _known(again, more_tasks)),
     ]
     if tuples is not None:
-        count = required_classes(pair, effect, power, confidence)
-        drawn = len(np.unique(tuples))
+        drawn, count = len(np.unique(tuples)), required_classes(*goal, confidence)
         ways.append(SampleSize("classes", (drawn, drawn), count, None))
     return tuple(sorted(ways, key=_rank))
 

@@ -4,7 +4,7 @@ A ranking of methods is a conclusion. Here it is drawn again from each single se
 tasks with the selection repeated, and under the other strategies.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -80,35 +80,34 @@ class Stability:
 
 
 def stability_of(
-    summaries: Sequence[Summary], resampled: Sequence[ResampledCell] | None
+    summaries: Sequence[Summary], resampled: Iterable[ResampledCell] = ()
 ) -> tuple[Stability, ...]:
     """Return the stability of every strategy's ranking, from its cells and their resamples."""
     rows = by_strategy(summaries)
     means = {s: {cell.method: cell.reported.mean for cell in row} for s, row in rows.items()}
-    drawn = {(cell.method, cell.strategy): cell for cell in resampled or ()}
+    drawn = {(cell.method, cell.strategy): cell for cell in resampled}
     return tuple(
-        _stability(row, means, [drawn.get((cell.method, strategy)) for cell in row])
-        for strategy, row in rows.items()
+        _stability(row, means, [drawn[key] for cell in row if (key := (cell.method, s)) in drawn])
+        for s, row in rows.items()
     )
 
 
 def _stability(
     row: Sequence[Summary],
-    means: dict[Strategy, dict[str, float]],
-    resampled: Sequence[ResampledCell | None],
+    means: Mapping[Strategy, Mapping[str, float]],
+    drawn: Sequence[ResampledCell],
 ) -> Stability:
-    strategy = row[0].strategy
-    known = [cell for cell in resampled if cell is not None]
-    together = known if len(known) == len(row) else []
-    enough = together and min(len(cell.choices) for cell in row) >= ENOUGH_SEEDS
-    best = _probability_best(together) if enough else [None] * len(row)
-    accuracies = [[choice.reported_mean for choice in cell.choices] for cell in row]
-    methods = [
-        _method(cell, means[strategy][cell.method], by_seed, chance)
-        for cell, by_seed, chance in zip(row, accuracies, best, strict=True)
-    ]
+    strategy, known = row[0].strategy, len(drawn) == len(row)
+    tables = [{choice.seed: choice.reported_mean for choice in cell.choices} for cell in row]
+    enough = known and min(map(len, tables)) >= ENOUGH_SEEDS
+    methods: list[MethodStability] = []
+    chances = _probability_best(drawn) if enough else [None] * len(row)
+    for cell, table, chance in zip(row, tables, chances, strict=True):
+        worst = [*table][int(np.argmin(comparable([*table.values()])))]
+        mean = means[strategy][cell.method]
+        methods.append(MethodStability(cell.method, mean, table[worst], worst, chance))
     reference = comparable([method.mean for method in methods])
-    worst = comparable([method.worst for method in methods])
+    by_worst = np.argsort(-comparable([method.worst for method in methods]), kind="stable")
     others = [
         list(other.values())
         for name, other in means.items()
@@ -117,18 +116,11 @@ def _stability(
     return Stability(
         strategy=strategy,
         methods=tuple(methods[i] for i in np.argsort(-reference, kind="stable")),
-        by_worst=tuple(methods[i].method for i in np.argsort(-worst, kind="stable")),
-        seeds=_agreement(reference, _by_seed(row, accuracies)),
-        tasks=_agreement(reference, _by_tasks(together)) if together else None,
+        by_worst=tuple(methods[i].method for i in by_worst),
+        seeds=_agreement(reference, _by_seed(tables)),
+        tasks=_agreement(reference, _by_tasks(drawn)) if known else None,
         strategies=_agreement(reference, np.array(others)),
     )
-
-
-def _method(
-    cell: Summary, mean: float, by_seed: Sequence[float], chance: float | None
-) -> MethodStability:
-    worst = int(np.argmin(comparable(by_seed)))
-    return MethodStability(cell.method, mean, by_seed[worst], cell.choices[worst].seed, chance)
 
 
 def _probability_best(cells: Sequence[ResampledCell]) -> list[float | None]:
@@ -144,16 +136,11 @@ def _probability_best(cells: Sequence[ResampledCell]) -> list[float | None]:
     return (best / best.sum(axis=0)).mean(axis=1).tolist()
 
 
-def _by_seed(row: Sequence[Summary], accuracies: Sequence[Sequence[float]]) -> np.ndarray:
+def _by_seed(tables: Sequence[Mapping[int, float]]) -> np.ndarray:
     """Return accuracies by single seeds ``[seeds, methods]``; none without common seeds."""
-    tables = [
-        {choice.seed: accuracy for choice, accuracy in zip(cell.choices, by_seed, strict=True)}
-        for cell, by_seed in zip(row, accuracies, strict=True)
-    ]
-    common = [s for s in tables[0] if all(s in table for table in tables)]
-    if len(common) < 2:
-        return np.empty((0, len(row)))
-    return np.array([[table[seed] for table in tables] for seed in common])
+    common = [seed for seed in tables[0] if all(seed in table for table in tables)]
+    rows = [[table[seed] for table in tables] for seed in common]
+    return np.array(rows if len(rows) > 1 else [])
 
 
 def _by_tasks(cells: Sequence[ResampledCell]) -> np.ndarray:

@@ -230,9 +230,9 @@ def test_what_is_not_measured_leads_to_no_number(run: Run) -> None:
     assert any("measure RUN precise --snapshots all`" in one for one in report.cautions)
     recorded = run.records("precise").set_index(["trial", "epoch"])["novel_report"]
     points = [point for front in report.selected.fronts for point in front.points]
-    shown = [point.report["novel"] for point in points]
+    shown = [point.mean("novel") for point in points]
     assert np.isnan(shown).any()
-    expected = [recorded[point.snapshot.trial, point.snapshot.epoch] for point in points]
+    expected = [recorded[point.trial, point.epoch] for point in points]
     assert shown == pytest.approx(expected, nan_ok=True)
     assert "NaN" not in to_json(report)
     assert all(np.isfinite(point.regret.mean) for point in report.budget_curve)

@@ -9,6 +9,7 @@ from scipy import stats
 from trials import replicates
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.selection.comparing.comparison import AMONG_ALL
 from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import (
     ALL_EQUAL,
     BenchmarkEvidence,
@@ -16,7 +17,6 @@ from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import (
     compare_over_benchmarks,
     decisions,
 )
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import AMONG_ALL
 from fsl_sweep.orchestrator.selection.methods import summarise
 from fsl_sweep.orchestrator.selection.select import select
 from fsl_sweep.orchestrator.statistics.sign_flips import pairwise_p_values
@@ -155,12 +155,3 @@ def test_a_strategy_is_right_where_what_it_reads_orders_two_methods_as_the_oracl
     same = benchmark(method("A", (0.7, 0.6)), method("B", (0.7, 0.6), val=(0.5, 0.6)))
     over = compared({"first": same, "second": same})
     assert all(result.accuracy is None for result in over.strategies)
-
-
-def test_what_some_benchmark_lacks_is_named() -> None:
-    over = compared({**benchmarks(2), "third": benchmark(method("A", (0.7, 0.6)))})
-    assert [result.method for result in over.methods] == ["A"]
-    assert (over.lacking, over.absent) == (("B",), {"third": ("B",)})
-    assert over.caution == "third lacks B under val / val"
-    # A strategy is averaged over the methods that a benchmark has.
-    assert len(over.strategies) == 9

@@ -8,9 +8,9 @@ import pytest
 from trials import tabled, trial
 
 from fsl_sweep.orchestrator.records.measures import ScoreTable, TrialHistory
-from fsl_sweep.orchestrator.selection.comparing import over_seeds
+from fsl_sweep.orchestrator.selection.comparing import comparison
 from fsl_sweep.orchestrator.selection.comparing.base_and_novel import compare_base_and_novel
-from fsl_sweep.orchestrator.selection.comparing.over_seeds import compare_over_seeds, parts_of
+from fsl_sweep.orchestrator.selection.comparing.comparison import compare_over_seeds, parts_of
 from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis, cheapest, plan_next
 from fsl_sweep.orchestrator.selection.methods import summarise
 from fsl_sweep.orchestrator.selection.resample import resample
@@ -88,7 +88,7 @@ def test_methods_are_compared_by_what_was_selected_for_each_seed(rope) -> None:
 def test_what_keeps_pairs_undecided(trials, options, reasons) -> None:
     for pair in compared(trials, **options):
         reason = reasons.get(pair.a + pair.b)
-        why = "only 3 seeds" + (f"; {getattr(over_seeds, reason)}" if reason else "")
+        why = "only 3 seeds" + (f"; {getattr(comparison, reason)}" if reason else "")
         assert (pair.result.verdict, pair.result.caution) == ("undecided", why)
     # Nor is anything planned for an image classifier beside others, or said of both measures.
     known = [pair for pair in ("AB", "AC", "BC") if reasons.get(pair) != "AMONG_ALL"]
@@ -100,8 +100,8 @@ def test_what_keeps_pairs_undecided(trials, options, reasons) -> None:
 def test_without_resamples_there_is_no_claim() -> None:
     many = [*method("A", 0.6, 5), *method("B", 0.8, 5)]
     summaries = summarise(select(many, ["val"], ["val"]))
-    (pair,) = compare_over_seeds(summaries, None)
-    assert (pair.result.verdict, pair.result.caution) == ("undecided", over_seeds.NOT_REPEATED)
+    (pair,) = compare_over_seeds(summaries, ())
+    assert (pair.result.verdict, pair.result.caution) == ("undecided", comparison.NOT_REPEATED)
     assert compare_over_seeds(summaries[:1], ()) == ()
 
 
@@ -117,7 +117,7 @@ def test_a_mixture_has_two_parts_and_means_without_tasks_have_one() -> None:
     only = [replace(t, scores=means) for t in ABC if t.seed < 2]
     a, b, _ = summarise(select(only, ["val"], ["val"]))
     assert [np.shape(table) for table in parts_of(a, b)[0][1:]] == [(2, 1), (2, 1)]
-    assert [pair.result.verdict for pair in compare_over_seeds([a, b], None)] == ["undecided"]
+    assert [pair.result.verdict for pair in compare_over_seeds([a, b], ())] == ["undecided"]
 
 
 def test_what_a_pair_needs_and_what_it_costs() -> None:

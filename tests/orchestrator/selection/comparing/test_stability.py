@@ -25,7 +25,7 @@ C = method("C", [0.30, 0.30, 0.30], 0.30)
 
 def stable(trials, snapshot=("val",), resamples: int = 0) -> tuple[Stability, ...]:
     selected = select(trials, snapshot, ["val"])
-    drawn = resample(trials, selected, resamples=resamples) if resamples else None
+    drawn = resample(trials, selected, resamples=resamples) if resamples else ()
     return stability_of(summarise(selected), drawn)
 
 

@@ -144,9 +144,3 @@ def test_pairs(three, capsys) -> None:
         assert pair[claim]["verdict"] == "trades"
         assert pair[claim]["effects"] == pytest.approx([0.1, -0.1], abs=0.03)
     assert "Accuracies under last / " in run(capsys, "base-and-novel", three, "--snapshot", "last")
-
-
-def test_mistakes(three, capsys) -> None:
-    assert invoke(["analyze", "mixtures", str(three), "--plot", "u.txt"]) == 2
-    expected = "fsl-sweep: --plot: u.txt ends in none of .svg, .pdf, .png\n"
-    assert capsys.readouterr().err == expected

@@ -63,13 +63,17 @@ def claims(path: Path, **question: object) -> list[object]:
 
 
 @pytest.mark.parametrize(
-    ("question", "column"),
-    [({"method": ["A", "C"]}, "method"), ({"configuration": "way=5"}, "configuration")],
+    ("question", "column", "note_of"),
+    [
+        ({"method": ["A", "C"]}, "method", "methods A, C"),
+        ({"configuration": "way=5"}, "configuration", "configurations with way=5"),
+    ],
     ids=["method", "configuration"],
 )
 def test_only_a_part_is_studied_as_if_there_were_nothing_else(
-    three, frame, tmp_path, question, column
+    three, frame, tmp_path, question, column, note_of
 ) -> None:
+    """Holm's correction too is of the pairs that take part: of three, or of one."""
     part = question.get("method") or {
         t.configuration for t in load_run(three).histories if t.hyperparameters == {"train.way": 5}
     }
@@ -78,20 +82,7 @@ def test_only_a_part_is_studied_as_if_there_were_nothing_else(
     assert some == claims(alone)
     assert some != every
     note = load_run(three).study("compare", **question).document.banner[0].text
-    assert (
-        note
-        == {
-            "method": "Only methods A, C take part.",
-            "configuration": "Only configurations with way=5 take part.",
-        }[column]
-    )
-
-
-def test_fewer_methods_are_a_smaller_family(three) -> None:
-    """Holm's correction is of three pairs, or of one."""
-    (every, *_), (two, *_) = claims(three), claims(three, method=["A", "C"])
-    assert two["p_value"] == every["p_value"]
-    assert two["p_adjusted"] == two["p_value"] < every["p_adjusted"]
+    assert note == f"Only {note_of} take part."
 
 
 def chosen_scores(path: Path, protocol: str, by: str, weight: float) -> dict[str, list[float]]:
@@ -163,16 +154,8 @@ def test_the_rope_and_the_resamples(three) -> None:
 
 NAMES = {
     "method": ({"method": "AB"}, UnknownName, "unknown method 'AB'; "),
-    "configuration": (
-        {"configuration": "way=6"},
-        UnknownName,
-        "unknown configuration 'way=6'; did you mean 'train.way=5'?",
-    ),
-    "configuration of another": (
-        {"method": "A", "configuration": "lr=5"},
-        UnknownName,
-        "unknown configuration 'lr=5'; ",
-    ),
+    "configuration": ({"configuration": "way=6"}, UnknownName, "; did you mean 'train.way=5'?"),
+    "of another": ({"method": "A", "configuration": "lr=5"}, UnknownName, "configuration 'lr=5'; "),
     "choose_by": ({"choose_by": "mian"}, UnknownName, "'mian'; did you mean 'main'?"),
     "protocol": ({"protocol": "5-shot"}, UnknownName, "unknown protocol '5-shot'; "),
     "metric": ({"metric": "vall"}, UnknownName, "unknown metric 'vall'; known: mixture, novel"),
@@ -207,13 +190,6 @@ def test_mistakes_have_one_message(three, options, error, message) -> None:
 def test_how_a_configuration_is_written(name, is_it) -> None:
     values = {"optimizer.lr": 0.1, "train.steps": [1, 2], "optimizer.nesterov": True}
     assert is_configuration("c1", values, name) == is_it
-
-
-def test_a_mistake_on_the_command_line(three, refused) -> None:
-    said = refused("compare", three, "--configuration", "way=6")
-    assert said == "unknown configuration 'way=6'; did you mean 'train.way=5'?"
-    said = refused("analyze", "plan-next", three, "--method", "D")
-    assert said.startswith("unknown method 'D'; ")
 
 
 def test_an_unknown_study(three, refused) -> None:

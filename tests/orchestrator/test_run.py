@@ -96,15 +96,6 @@ def test_frames(run, folder: Path) -> None:
     assert (len(none), none.columns.tolist()) == (0, records.columns.tolist())
 
 
-def test_the_most_resamples_are_as_many_as_is_said(run, monkeypatch) -> None:
-    drawn: list[int] = []
-    monkeypatch.setattr(
-        "fsl_sweep.orchestrator.report.build", lambda *_, bootstrap, **__: drawn.append(bootstrap)
-    )
-    run.report(bootstrap=1_000_000, at_once=False)
-    assert drawn == [1_000_000]
-
-
 def test_what_cannot_be_asked_of_a_run(run) -> None:
     trial = run.histories[0].trial
     assert run.snapshot_path(trial, 2).read_bytes() == b"weights"
@@ -118,15 +109,6 @@ def test_what_cannot_be_asked_of_a_run(run) -> None:
     for count in (1_000_001, 1, -1, -3):
         with pytest.raises(ConfigError, match=r"--bootstrap.*give 0 for none, or 2 to 1,000,000"):
             run.report(bootstrap=count)
-
-
-def test_a_damaged_note_stops_nothing(folder: Path) -> None:
-    note = folder / "environment.json"
-    for harm, state in ((lambda: note.write_text("{half"), "damaged"), (note.unlink, "missing")):
-        harm()
-        report = fsl_sweep.load_run(folder).report()
-        assert report.info.versions == {}
-        assert any(f"environment.json is {state}" in caution for caution in report.cautions)
 
 
 def test_reading_runs_imports_no_torch_no_ray_and_matplotlib_only_to_draw(

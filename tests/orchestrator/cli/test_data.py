@@ -90,22 +90,11 @@ def test_an_interrupted_preparation_leaves_nothing(data, source, tmp_path, monke
     assert len(decoded) == 20 + 60
 
 
-@pytest.mark.parametrize(
-    ("name", "path", "message"),
-    [
-        ("image-folder", "/etc/passwd", "/etc/passwd is neither a folder nor a readable zip"),
-        ("omniglot", "/etc", "are in none of /etc, /etc/omniglot, "),
-        ("features", "/etc", "/etc is a folder; features are prepared from one file"),
-        ("features", "/etc/passwd", "/etc/passwd is not a readable .npz or .safetensors file"),
-        ("image-folder", "mine", "remove it, or is HERE/mine the wrong folder?"),
-    ],
-)
-def test_a_place_that_is_something_else_is_reported(
-    data, tmp_path, monkeypatch, name, path, message
-):
+def test_a_place_that_is_something_else_is_reported(tmp_path, monkeypatch, refusals, snapshot):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "link").symlink_to(tmp_path / "gone")
-    code, out, err = data("prepare", name, "--from", path)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert message in err.replace(str(tmp_path), "HERE")
+    places = "image-folder /etc/passwd | omniglot /etc | features /etc | features /etc/passwd"
+    pairs = [pair.split() for pair in f"{places} | image-folder mine".split(" | ")]
+    said = refusals(*(f"data prepare {name} --from {path}" for name, path in pairs))
+    assert said.replace(str(tmp_path), "HERE") == snapshot

@@ -264,25 +264,3 @@ def test_trials_run_without_ray_and_reports_without_torch_and_ray(run):
     assert shown[0][1] == at_the_end.replace("`fsl-sweep report runs/tiny --full`", "`--full`")
     for name in ("protonet", "conv4", "torchvision:<model>", "glyphs", "cv-epoch"):
         assert name in shown[4][1]
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_written_reports_are_functions_of_the_records_only(run, tmp_path):
-    """In every format: the same bytes from a copied folder, filters, and the exit code."""
-    assert run(ONE)[0] == 0
-    copy = tmp_path / "elsewhere" / "copied"
-    shutil.copytree(RUN, copy)
-
-    def written(source, form, code, *options):
-        arguments = ["report", str(source), "--format", form, "-o", "written", *options]
-        assert invoke(arguments) == code
-        return Path("written").read_text()
-
-    formats = ("markdown", "latex", "html")
-    for form in formats:
-        assert written(RUN, form, 0) == written(copy, form, 0)
-    narrow = written(copy, "markdown", 0, "--snapshot", "val", "--hyperparameter", "val")
-    assert ("val / val" in narrow, "oracle / val" in narrow) == (True, False)
-    next(copy.glob("trials/*/end.json")).unlink()
-    for form in formats:
-        assert "INCOMPLETE" in written(copy, form, 1).splitlines()[0]

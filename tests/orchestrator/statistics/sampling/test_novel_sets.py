@@ -73,19 +73,6 @@ def test_a_flip_is_clear_by_the_paired_interval_or_where_the_two_do_not_overlap(
     assert apart.noise > 3 * paired.noise
 
 
-def test_cautions_name_what_spoils_the_figures():
-    b = around(np.full(40, 0.5))
-    a = b + np.linspace(-0.1, 0.1, 40)[:, None]
-    noisy = a + np.random.default_rng(0).normal(0, 1, a.shape)
-    order = "the true order is not known: its interval contains 0"
-    tasks = "too few tasks a set: much of the spread is theirs"
-    assert conclusion_stability(known(0.01, 0.005), a, b).caution is None
-    assert conclusion_stability(known(0.01, 0.02), a, b).caution == order
-    assert conclusion_stability(known(0.01), noisy, b).caution == tasks
-    every = conclusion_stability(known(0.01, 0.02), noisy[:10], b[:10]).caution
-    assert every == f"{order}; only 10 sets; {tasks}"
-
-
 def test_against_scipy_without_noise_of_tasks_and_with_noise_only() -> None:
     means = np.random.default_rng(0).random(50)
     got = novel_set_variance(np.repeat(means[:, None], 4, axis=1), 0.9)

@@ -1,4 +1,4 @@
-"""What the functions of statistics refuse, and warn of: each call with its message in the snapshot."""
+"""What the functions of statistics refuse, and warn of: calls, with messages in the snapshot."""
 
 import pkgutil
 from importlib import import_module

@@ -81,9 +81,6 @@ def test_against_scipy_without_noise_of_tasks_and_with_noise_only() -> None:
     assert (got.low, got.high) == pytest.approx(ends, rel=1e-12)
     assert got.observed == got.deviation == pytest.approx(np.std(means, ddof=1), rel=1e-12)
     assert (got.means.tolist(), got.caution) == (pytest.approx(means.tolist()), None)
-    assert novel_set_variance([[0.1, 0.2], [0.3, 0.5]]).caution == "only 2 sets"
-    noise = novel_set_variance(np.tile([0.2, 0.8], (40, 50)))
-    assert noise.caution == "tasks explain all of it: draw more of them"
 
 
 def drawn_sets(rng: np.random.Generator, sets: int, tasks: int) -> np.ndarray:

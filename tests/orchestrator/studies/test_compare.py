@@ -28,41 +28,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def plain(capsys, *arguments) -> dict:
-    assert invoke(["compare", *map(str, arguments), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def accuracies(folder: Path, protocol: str, method: str) -> np.ndarray:
-    """Mean over seeds on each report task of what val / val chooses, looked up one by one."""
-    run = load_run(folder)
-    source = run._source
-    chosen = {(one.snapshot.trial, one.snapshot.epoch) for one in run.chosen(method)}
-    trials = source.histories(source.protocol(protocol), source.protocol())
-    rows = [
-        trial.scores["novel", "report"].load()[trial.index(epoch)]
-        for trial in trials
-        for one, epoch in chosen
-        if trial.trial == one and trial.method == method
-    ]
-    assert len(rows) == 2
-    return np.mean(rows, axis=0)
-
-
 def ends(interval: dict) -> tuple[float, float]:
     return interval["low"], interval["high"]
 
 
-def test_intervals_are_those_of_the_records(folder, capsys) -> None:
-    found = plain(capsys, folder, "PN", "RR")["snapshots"]
+def test_intervals_are_those_of_the_records(folder, plain) -> None:
+    found = plain("compare", folder, "PN", "RR")["snapshots"]
     assert (found["closed_protocol"], found["open_protocol"]) == ("main", "open")
     assert found["paired_on"] == "open"
     for kind, protocol in (("closed", "main"), ("open", "open")):
         for at, method in enumerate(("PN", "RR")):
-            values = accuracies(folder, protocol, method)
+            values = np.mean(tables.accuracies(folder, protocol, method), axis=0)
             law = stats.t(len(values) - 1, values.mean(), stats.sem(values)).interval(0.95)
             assert ends(found[kind][at]) == pytest.approx(law, rel=1e-9)
-    a, b = (accuracies(folder, "open", method) for method in ("PN", "RR"))
+    a, b = (np.mean(tables.accuracies(folder, "open", method), axis=0) for method in ("PN", "RR"))
     law = stats.ttest_rel(a, b).confidence_interval(0.95)
     assert ends(found["paired"]) == pytest.approx((law.low, law.high), rel=1e-9)
 
@@ -76,12 +55,12 @@ def test_the_text_keeps_snapshots_and_methods_apart(folder, capsys, snapshot) ->
     ("protocol", "closed", "undecided"),
     [("few", "main", "`fsl-sweep measure RUN few --snapshots all`"), ("wide", None, "")],
 )
-def test_another_protocol(folder, capsys, protocol, closed, undecided) -> None:
-    found = plain(capsys, folder, "PN", "RR", "--protocol", protocol)
+def test_another_protocol(folder, capsys, plain, protocol, closed, undecided) -> None:
+    found = plain("compare", folder, "PN", "RR", "--protocol", protocol)
     snapshots, methods = found["snapshots"], found["methods"]
     assert (found["protocol"], snapshots["open_protocol"]) == (protocol, protocol)
     assert snapshots["closed_protocol"] == closed
-    a, b = (accuracies(folder, protocol, method) for method in ("PN", "RR"))
+    a, b = (np.mean(tables.accuracies(folder, protocol, method), axis=0) for method in ("PN", "RR"))
     assert snapshots["paired"]["mean"] == pytest.approx(np.mean(a - b))
     # The claim about methods is that of the report under the protocol.
     found = load_run(folder).report(["val"], ["val"], protocol=protocol).differences
@@ -104,11 +83,11 @@ def test_without_open_tasks_it_says_how_to_measure_them_or_why_not(
 
 
 def test_a_table_with_tasks_has_closed_intervals_and_one_of_means_has_none(
-    folder, tmp_path, capsys, refused
+    folder, tmp_path, plain, refused
 ) -> None:
     table = tables.exported(load_run(folder), tmp_path / "run.csv")
-    own = plain(capsys, folder, "PN", "RR")["snapshots"]
-    found = plain(capsys, table, "PN", "RR")["snapshots"]
+    own = plain("compare", folder, "PN", "RR")["snapshots"]
+    found = plain("compare", table, "PN", "RR")["snapshots"]
     assert (found["open"], found["closed_protocol"]) == (None, "table")
     assert ends(found["closed"][0]) == pytest.approx(ends(own["closed"][0]))
     means = tables.written(pd.DataFrame(tables.made()), tmp_path / "means.csv")
@@ -125,10 +104,10 @@ def test_mistakes(folder, mistakes, snapshot) -> None:
     assert mistakes("compare RUN", folder, lines) == snapshot
 
 
-def test_two_of_three_methods(tmp_path, capsys) -> None:
+def test_two_of_three_methods(tmp_path, plain) -> None:
     trials = [made.planned(made.spec(s, way), f"W{way}") for way in (5, 6, 7) for s in (0, 1)]
     made.recorded(tmp_path / "run", *trials)
-    found = plain(capsys, tmp_path / "run", "W7", "W5")
+    found = plain("compare", tmp_path / "run", "W7", "W5")
     assert found["snapshots"]["cautions"][-1] == (
         "intervals of snapshots are not corrected for all pairs of 3 methods"
     )

@@ -18,19 +18,14 @@ CASES = {
 }
 
 
-def plain(capsys, *arguments) -> dict:
-    assert invoke(["coverage", *map(str, arguments), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_the_verdict_and_the_table(case, capsys, snapshot) -> None:
     assert invoke(["coverage", *CASES[case]]) == 0
     assert capsys.readouterr().out == snapshot
 
 
-def test_the_numbers_are_those_of_the_paper(capsys) -> None:
-    found = plain(capsys, *MANY)
+def test_the_numbers_are_those_of_the_paper(plain) -> None:
+    found = plain("coverage", *MANY)
     assert (found["classes"], found["test_tasks"], found["refuted"]) == (84, 600, True)
     bound = 4 * (1 - 2.5 / 84) ** 600
     assert found["disjoint_probability"] == pytest.approx(bound)
@@ -39,16 +34,16 @@ def test_the_numbers_are_those_of_the_paper(capsys) -> None:
     # Theorem 4 with eta gamma n N / (1 + gamma) = 64.
     few = 1.5**2 / (2 * (1 - 64 * 1.5 / 1500) ** 2 * 0.25 * 600)
     assert f"64 in training would have a probability of at most {few:.2g}" in found["verdict"]
-    found = plain(capsys, *FEW)
+    found = plain("coverage", *FEW)
     assert (found["refuted"], found["disjoint_probability"]) == (False, 1)
     assert found["few_classes"] == pytest.approx(0.5 * 0.5 * 300 / 1.5)
     assert found["few_classes_probability_simulated"] <= found["few_classes_probability"]
 
 
 def test_a_run_counts_the_classes_of_its_splits_and_what_was_trained(
-    few_drawn, in_distribution, capsys, snapshot
+    few_drawn, in_distribution, capsys, plain, snapshot
 ) -> None:
-    found = plain(capsys, few_drawn)
+    found = plain("coverage", few_drawn)
     keys = ("base", "novel", "classes", "shared", "way", "test_tasks")
     assert [found[key] for key in keys] == [15, 10, 25, 0, 2, 4]
     # Epochs of two batches of four tasks: one trial recorded one, another two, three were planned.
@@ -56,7 +51,7 @@ def test_a_run_counts_the_classes_of_its_splits_and_what_was_trained(
     for options in ([], ["--novel", "3", "--train-tasks", "1000"]):
         assert invoke(["coverage", str(few_drawn), *options]) == 0
         assert capsys.readouterr().out == snapshot
-    found = plain(capsys, in_distribution)
+    found = plain("coverage", in_distribution)
     assert [found[key] for key in ("base", "novel", "classes", "shared")] == [15, 15, 15, 15]
 
 

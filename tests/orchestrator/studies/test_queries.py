@@ -1,6 +1,5 @@
 """``analyze queries``: the table of a run, against the numbers that it is made of."""
 
-import json
 import math
 import re
 from dataclasses import replace
@@ -9,8 +8,8 @@ from pathlib import Path
 import made
 import numpy as np
 import pytest
+import tables
 
-from fsl_sweep import load_run
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.selection.comparing import task_sizes
 from fsl_sweep.orchestrator.statistics.sampling.task_sizing import (
@@ -33,25 +32,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def plain(capsys, *arguments) -> list[dict]:
-    assert invoke(["analyze", "queries", *map(str, arguments), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def tables(folder: Path, protocol: str, method: str) -> list[np.ndarray]:
-    run = load_run(folder)
-    source = run._source
-    trials = {t.trial: t for t in source.histories(source.protocol(protocol), source.protocol())}
-    return [
-        trials[s.trial].scores["novel", "report"].load()[trials[s.trial].index(s.epoch)]
-        for s in (chosen.snapshot for chosen in run.chosen(method))
-    ]
-
-
-def test_the_estimate_and_the_table(folder, capsys) -> None:
-    found = plain(capsys, folder, *THERE)
+def test_the_estimate_and_the_table(folder, plain) -> None:
+    found = plain("analyze", "queries", folder, *THERE)
     assert [one["method"] for one in found] == ["PN", "RR"]
-    main, five = (tables(folder, name, "PN") for name in ("main", "five"))
+    main, five = (tables.accuracies(folder, name, "PN") for name in ("main", "five"))
     expected = [variance_over_queries([(15, a), (5, b)]) for a, b in zip(main, five, strict=True)]
     assert found[0]["between"] == pytest.approx(np.mean([one.between for one in expected]))
     assert found[0]["within"] == pytest.approx(np.mean([one.within for one in expected]))
@@ -62,12 +46,14 @@ def test_the_estimate_and_the_table(folder, capsys) -> None:
     assert rows[15]["measured"] is None  # the main tasks share examples
 
 
-def test_no_more_queries_than_a_class_has_examples(few_drawn, capsys) -> None:
+def test_no_more_queries_than_a_class_has_examples(few_drawn, plain) -> None:
     """10 classes of 12 examples, one of which is the support, though 2 tasks drew at most 4."""
-    (found,) = plain(capsys, few_drawn)
+    (found,) = plain("analyze", "queries", few_drawn)
     assert found["examples"] == 120
     assert [row["queries"] for row in found["rows"] if row["queries"] > 5] == [7, 10]
-    assert plain(capsys, few_drawn, "--examples", "240")[0]["rows"][-1]["queries"] == 20
+    assert (
+        plain("analyze", "queries", few_drawn, "--examples", "240")[0]["rows"][-1]["queries"] == 20
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,7 +67,7 @@ def test_no_more_queries_than_a_class_has_examples(few_drawn, capsys) -> None:
     ],
 )
 def test_what_to_set_is_in_the_table_with_the_shortest_interval(
-    folder, monkeypatch, capsys, between, examples, classes, to_set, why
+    folder, monkeypatch, capsys, plain, between, examples, classes, to_set, why
 ) -> None:
     """Of an A like this, and a B of 0.1."""
     whole = task_sizes._sizes
@@ -92,7 +78,7 @@ def test_what_to_set_is_in_the_table_with_the_shortest_interval(
 
     monkeypatch.setattr(task_sizes, "_sizes", sizes)
     given = (folder, "--examples", examples, "--classes", classes)
-    found, _ = plain(capsys, *given)
+    found, _ = plain("analyze", "queries", *given)
     assert invoke(["analyze", "queries", *map(str, given)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     best = found["queries_to_set"]
@@ -104,11 +90,11 @@ def test_what_to_set_is_in_the_table_with_the_shortest_interval(
     assert nearest <= 1
 
 
-def test_one_number_of_queries(tmp_path, capsys) -> None:
+def test_one_number_of_queries(tmp_path, plain) -> None:
     path = tmp_path / "run"
     made.with_protocols(path, 50, seeds=(0,))
-    (found, _) = plain(capsys, path, *THERE)
-    expected = variance_of_tasks(tables(path, "main", "PN")[0], 5, 15)
+    (found, _) = plain("analyze", "queries", path, *THERE)
+    expected = variance_of_tasks(tables.accuracies(path, "main", "PN")[0], 5, 15)
     assert found["within"] == pytest.approx(expected.within)
     assert found["estimated_from_queries"] == [15]
 

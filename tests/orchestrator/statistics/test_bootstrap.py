@@ -104,8 +104,20 @@ def test_seed_weights() -> None:
     assert (seed_weights(5, 1, 0, "") == 1).all()
 
 
+def test_two_seeds_are_covered() -> None:
+    """What few seeds do to an interval: drawing one of two covers 88 %, and 95 % is meant."""
+    generator, simulations, inside = np.random.default_rng(0), 500, 0
+    for i in range(simulations):
+        tables = generator.normal(0.6, 0.02, (2, 1, 1)) + generator.normal(0, 0.02, (2, 1, 30))
+        selection = [{"val": t} for t in tables]
+        got = selection_bootstrap(best_val, selection, list(tables), resamples=60, seed=i)
+        inside += got.low <= 0.6 <= got.high
+    # The binomial's standard deviation is 0.01.
+    assert 0.93 <= inside / simulations <= 0.985, inside
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("seeds", "most"), [(2, 0.995), (3, 0.995), (8, 0.97)])
+@pytest.mark.parametrize(("seeds", "most"), [(3, 0.995), (8, 0.97)])
 def test_coverage_by_simulation(seeds: int, most: float) -> None:
     """The interval holds what the strategy gives on new seeds and tasks about as often as it says.
 

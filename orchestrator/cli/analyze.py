@@ -5,7 +5,7 @@ A study is loaded when its command is asked for.
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -13,9 +13,19 @@ import typer
 from typer.core import TyperGroup
 
 from fsl_sweep.orchestrator.cli.figures import Plot, check_plot, put_figure
-from fsl_sweep.orchestrator.cli.options import QUESTION, Format, Output, RunFolder, Runs
-from fsl_sweep.orchestrator.cli.report import check_output, write
+from fsl_sweep.orchestrator.cli.options import (
+    QUESTION,
+    Format,
+    Output,
+    RunFolder,
+    Runs,
+    parameter,
+    taking,
+    written,
+)
+from fsl_sweep.orchestrator.cli.report import check_output, put_text
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
+from fsl_sweep.orchestrator.studies.catalogue import SHORT, STUDIES
 from fsl_sweep.orchestrator.text.printed import say
 
 if TYPE_CHECKING:
@@ -32,7 +42,7 @@ class Studies(TyperGroup):
     """The commands of studies beside those of the group."""
 
     kind = "study"
-    names: "Callable[[], list[str]]" = staticmethod(lambda: _names())
+    names: Callable[[], Sequence[str]] = STUDIES.names
     _listing = False
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -65,19 +75,7 @@ class ShortNames(Studies):
     """The commands of the program, some studies among them."""
 
     kind = "command"
-    names = staticmethod(lambda: _short())
-
-
-def _names() -> list[str]:
-    from fsl_sweep.orchestrator.studies.catalogue import STUDIES
-
-    return STUDIES.names()
-
-
-def _short() -> list[str]:
-    from fsl_sweep.orchestrator.studies.catalogue import SHORT
-
-    return list(SHORT)
+    names = staticmethod(lambda: SHORT)
 
 
 def _made(name: str, action: Callable[..., int], text: str) -> Any:
@@ -87,8 +85,6 @@ def _made(name: str, action: Callable[..., int], text: str) -> Any:
 
 
 def _listed(name: str) -> Any:
-    from fsl_sweep.orchestrator.studies.catalogue import STUDIES
-
     listing = next(listing for listing in STUDIES.listings() if listing.name == name)
     return _made(name, lambda: 0, listing.description or f"A plug-in of {listing.source}.")
 
@@ -96,27 +92,24 @@ def _listed(name: str) -> Any:
 def _command(name: str) -> Any:
     """Make the command of a study from its options and those parts of a question that it heeds."""
     from fsl_sweep.orchestrator.studies.base import Study
-    from fsl_sweep.orchestrator.studies.catalogue import STUDIES
 
     cls = STUDIES.find(name).cls
-
-    def action(**written: Any) -> int:
-        return _study(name, written)
-
+    run = parameter("run", _places(cls), inspect.Parameter.empty)
     parameters = [
-        inspect.Parameter("run", inspect.Parameter.KEYWORD_ONLY, annotation=_places(cls)),
+        parameter("run", OptionalRun) if cls.without_run else run,
         *_options(cls),
-        *(_parameter(key, QUESTION[key], None) for key in cls.heeds),
-        _parameter("form", Format, "terminal"),
-        _parameter("as_json", Json, False),
-        _parameter("output", Output, None),
+        *(parameter(key, QUESTION[key]) for key in cls.heeds),
+        parameter("form", Format, "terminal"),
+        parameter("as_json", Json, False),
+        parameter("output", Output),
     ]
     if cls.figures is not Study.figures:
-        parameters.append(_parameter("plot", Plot, None))
-    if cls.without_run:
-        parameters[0] = _parameter("run", OptionalRun, None)
-    action.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    action.__annotations__ = {p.name: p.annotation for p in parameters}
+        parameters.append(parameter("plot", Plot))
+
+    @taking(parameters)
+    def action(**options: Any) -> int:
+        return _study(name, options)
+
     return _made(name, action, inspect.cleandoc(cls.__doc__ or ""))
 
 
@@ -130,11 +123,6 @@ def _places(cls: "type[Study]") -> Any:
         return RunFolder
     table = typer.Argument(metavar="RUN", help="A run folder or a table (.csv, .parquet).")
     return Annotated[Path, table] if alone else Runs
-
-
-def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
 def _options(cls: "type[Study]") -> list[inspect.Parameter]:
@@ -156,56 +144,42 @@ def _options(cls: "type[Study]") -> list[inspect.Parameter]:
             value, annotation = None, types[name] | None
         else:
             value, annotation = default, types[name]
-        parameters.append(_parameter(name, Annotated[annotation, place], value))
+        parameters.append(parameter(name, Annotated[annotation, place], value))
     return parameters
 
 
-def _study(name: str, written: dict[str, Any]) -> int:
+def _study(name: str, options: dict[str, Any]) -> int:
     """Conduct a study, and write what it found."""
-    form, output, plot = (written.pop(key, None) for key in ("form", "output", "plot"))
-    form = "json" if written.pop("as_json") else form
+    from fsl_sweep.orchestrator.report.formats.terminal import show_document
+
+    run, form, output = (options.pop(key) for key in ("run", "form", "output"))
+    plot = options.pop("plot", None)
+    form = "json" if options.pop("as_json") else form
     check_plot(plot)
     if output is not None:
         check_output(output)
-    run = written.pop("run")
-    options = {key: value for key, value in written.items() if value not in (None, [], ())}
-    if run is None:
-        finding = _without_run(name, options)
+    finding = _finding(name, run, written(options))
+    if form == "terminal" and output is None:
+        show_document(finding.document)
     else:
-        from fsl_sweep.orchestrator.run import load_run
-
-        finding = load_run(run).study(name, progress=_remark, **options)
-    put(finding, form, output)
+        put_text(finding.written(form), output)
     if plot is not None:
-        _plot(finding, plot)
+        figures = [figure for drawn in finding.figures.values() for figure in drawn]
+        if not figures:
+            raise ConfigError("", "--plot", f"'{name}' draws nothing of this run")
+        put_figure(plot, figures[0])
     return 0 if finding.complete else 1
 
 
-def _without_run(name: str, options: dict[str, Any]) -> "Finding":
+def _finding(name: str, run: Any, options: dict[str, Any]) -> "Finding":
+    def remark(text: str) -> None:
+        say(text, sys.stderr)
+
+    if run is not None:
+        from fsl_sweep.orchestrator.run import load_run
+
+        return load_run(run).study(name, progress=remark, **options)
     from fsl_sweep.orchestrator.studies.finding import conclude, prepared
 
     study, checked, _ = prepared(name, options)
-    return conclude(study, checked, _remark, None)
-
-
-def put(finding: "Finding", form: str, output: Path | None) -> None:
-    """Write what was found in a format, to a file or to standard output."""
-    from fsl_sweep.orchestrator.report.formats.terminal import show_document
-
-    if form == "terminal" and output is None:
-        show_document(finding.document)
-    elif output is not None:
-        write(output, finding.written(form).encode())
-    else:
-        sys.stdout.write(finding.written(form))
-
-
-def _plot(finding: "Finding", path: Path) -> None:
-    figures = [figure for drawn in finding.figures.values() for figure in drawn]
-    if not figures:
-        raise ConfigError("", "--plot", f"'{finding.study.name}' draws nothing of this run")
-    put_figure(path, figures[0])
-
-
-def _remark(text: str) -> None:
-    say(text, sys.stderr)
+    return conclude(study, checked, remark, None)

@@ -47,12 +47,7 @@ datasets = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(datasets, name="data")
-analyses = typer.Typer(
-    cls=Studies,
-    help="Studies of a run beyond its report.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+analyses = typer.Typer(cls=Studies, no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(analyses, name="analyze")
 
 

@@ -3,14 +3,20 @@
 import shlex
 import sys
 import time
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fsl_sweep.orchestrator.cli.options import RunFolder
+from fsl_sweep.orchestrator.cli.options import (
+    Address,
+    RunFolder,
+    ShowProgress,
+    parameter,
+    taking,
+    written,
+)
 from fsl_sweep.orchestrator.cli.run import followed, say_unmeasured
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.text.printed import counted, say
@@ -19,98 +25,53 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.planning.measure_request import MeasureRequest
     from fsl_sweep.orchestrator.sweep.execute import Executed
 
-_FLAGS = {
-    "preset": "--preset",
-    "episode.way": "--way",
-    "episode.shot": "--shot",
-    "episode.query": "--query",
-    "evaluation.report_tasks": "--tasks",
-    "evaluation.selection_tasks": "--selection-tasks",
-    "evaluation.seed": "--seed",
-    "evaluation.base_query": "--base-query",
-    "evaluation.replacement": "--without-replacement",
-    "mixture": "--mixture",
-    "classes": "--classes",
-    "benchmark.name": "--benchmark",
-    "benchmark.root": "--root",
-    "benchmark": "--set",
-    "snapshots": "--snapshots",
+_OPTIONS: dict[str, tuple[str, Any, str | None, str]] = {
+    "preset": ("preset", str, "oops", "A paper's protocol; see docs/measuring.md."),
+    "way": ("episode.way", str, "N", "Classes of a task."),
+    "shot": ("episode.shot", int, "K", "Support of a class."),
+    "query": ("episode.query", str, "Q", "Queries of a class."),
+    "base_query": ("evaluation.base_query", int, "Q", "Queries of a class of BaseGen."),
+    "tasks": ("evaluation.report_tasks", int, "N", "Report tasks."),
+    "selection_tasks": ("evaluation.selection_tasks", int, "N", "Selection tasks."),
+    "seed": ("evaluation.seed", int, "S", "Seed of the tasks."),
+    "without_replacement": ("evaluation.replacement", bool, None, "No example in two tasks."),
+    "mixture": ("mixture", list[float], "W", "Share of novel classes in a task; repeatable."),
+    "classes": ("classes", str, "FILE|NAME,NAME", "Classes in place of the novel ones."),
+    "benchmark": ("benchmark.name", str, "NAME", "Benchmark whose novel classes to take."),
+    "root": ("benchmark.root", str, "PATH", "Where the files of that benchmark are, or the run's."),
+    "set": ("benchmark", list[str], "KEY=VALUE", "Option of --benchmark; repeatable."),
+    "snapshots": ("snapshots", str, "all|chosen|last", "Which snapshots; default all."),
 }
-"""The option for each key path of a protocol; of two that fit, the first."""
+"""For each option the key path of a protocol that it stands for, its type, metavar and help."""
 
 
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+@taking(
+    parameter(name, Annotated[kind | None, typer.Option(_flag(name), metavar=metavar, help=text)])
+    for name, (_, kind, metavar, text) in _OPTIONS.items()
+)
 def measure(
     run: RunFolder,
     name: Annotated[
         str | None, typer.Argument(help="A protocol of the run, or the name of a new one.")
     ] = None,
-    preset: Annotated[
-        str | None, typer.Option(metavar="oops", help="A paper's protocol; see docs/measuring.md.")
-    ] = None,
-    way: Annotated[str | None, typer.Option(metavar="N", help="Classes of a task.")] = None,
-    shot: Annotated[int | None, typer.Option(metavar="K", help="Support of a class.")] = None,
-    query: Annotated[str | None, typer.Option(metavar="Q", help="Queries of a class.")] = None,
-    base_query: Annotated[
-        int | None, typer.Option(metavar="Q", help="Queries of a class of BaseGen.")
-    ] = None,
-    tasks: Annotated[int | None, typer.Option(metavar="N", help="Report tasks.")] = None,
-    selection_tasks: Annotated[
-        int | None, typer.Option(metavar="N", help="Selection tasks.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="S", help="Seed of the tasks.")] = None,
-    without_replacement: Annotated[
-        bool, typer.Option("--without-replacement", help="No example in two tasks.")
-    ] = False,
-    mixture: Annotated[
-        list[float] | None,
-        typer.Option(metavar="W", help="Share of novel classes in a task; repeatable."),
-    ] = None,
-    classes: Annotated[
-        str | None,
-        typer.Option(metavar="FILE|NAME,NAME", help="Classes in place of the novel ones."),
-    ] = None,
-    benchmark: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Benchmark whose novel classes to take.")
-    ] = None,
-    root: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH", help="Where the files of that benchmark are, or of the run's."
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Option of --benchmark; repeatable."),
-    ] = None,
-    snapshots: Annotated[
-        str | None, typer.Option(metavar="all|chosen|last", help="Which snapshots; default all.")
-    ] = None,
-    address: Annotated[
-        str | None, typer.Option(help="Ray cluster to join; default: start one here.")
-    ] = None,
+    address: Address = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what it would measure.")] = False,
-    progress: Annotated[
-        bool, typer.Option("--progress/--no-progress", help="Show progress.")
-    ] = True,
+    progress: ShowProgress = True,
+    **options: Any,
 ) -> int:
     """Measure snapshots of a run under another protocol."""
     from fsl_sweep.orchestrator.planning.measure_request import SECTION, measure_request
     from fsl_sweep.orchestrator.sweep import execute
 
-    episode = _given(way=_number(way), shot=shot, query=_number(query))
-    replacement = False if without_replacement else None
-    counts = {"report_tasks": tasks, "selection_tasks": selection_tasks, "base_query": base_query}
-    written = _given(
-        preset=preset,
-        episode=episode,
-        evaluation=_given(**counts, seed=seed, replacement=replacement),
-        mixture=mixture,
-        classes=_classes(classes),
-        benchmark=_benchmark(benchmark, root, settings or []),
-        snapshots=snapshots,
-    )
+    options = written(options)
+    root = None if "benchmark" in options else options.pop("root", None)
+    section = _section(options)
     try:
-        request = measure_request(run, name, written, None if benchmark else root)
+        request = measure_request(run, name, section, root)
     except ConfigError as error:
         raise ConfigError("", _option(error.path, SECTION), error.problem) from None
     if dry_run:
@@ -139,37 +100,30 @@ def _summary(request: "MeasureRequest", done: "Executed", seconds: float) -> int
     return 1 if done.unmeasured or request.ledger.pending(request.plan) else 0
 
 
-def _given(**written: Any) -> dict[str, Any]:
-    """Leave out options that were not given."""
-    return {key: value for key, value in written.items() if value not in (None, {}, [])}
-
-
-def _number(text: str | None) -> int | str | None:
-    """Read a count; words such as ``all`` stay."""
-    return int(text) if text is not None and text.isdecimal() else text
-
-
-def _classes(text: str | None) -> list[str] | str | None:
-    if text is None or Path(text).is_file() or "," not in text:
-        return text
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _benchmark(
-    name: str | None, root: str | None, settings: Sequence[str]
-) -> dict[str, Any] | None:
+def _section(options: dict[str, Any]) -> dict[str, Any]:
+    """Return what the options stand for, as a section ``measure`` of a sweep file has it."""
     from fsl_sweep.orchestrator.sweepfile.reading import assignments
 
-    if name is None:
-        if settings:
-            raise ConfigError("--set", settings[0], "it is an option of --benchmark; name that too")
-        return None
-    place = {} if root is None else {"root": root}
-    return {**assignments(settings), **place, "name": name}
+    settings, section = options.pop("set", []), dict[str, Any]()
+    if settings and "benchmark" not in options:
+        raise ConfigError("--set", settings[0], "it is an option of --benchmark; name that too")
+    if settings:
+        section["benchmark"] = assignments(settings)
+    for name, value in options.items():
+        parent, _, key = _OPTIONS[name][0].rpartition(".")
+        place = section.setdefault(parent, {}) if parent else section
+        if name == "without_replacement":
+            value = False
+        elif name in ("way", "query") and value.isdecimal():
+            value = int(value)  # words such as ``all`` stay
+        elif name == "classes" and "," in value and not Path(value).is_file():
+            value = [part.strip() for part in value.split(",") if part.strip()]
+        place[key] = value
+    return section
 
 
 def _option(path: str, section: str) -> str:
-    """Return name the option that a key path stands for."""
+    """Return the option that a key path stands for; of two that fit, the first."""
     inside = path.removeprefix(section).lstrip(".")
-    fitting = (flag for key, flag in _FLAGS.items() if f"{inside}.".startswith(f"{key}."))
-    return next(fitting, inside)
+    paths = ((name, key) for name, (key, *_) in _OPTIONS.items())
+    return next((_flag(name) for name, key in paths if f"{inside}.".startswith(f"{key}.")), inside)

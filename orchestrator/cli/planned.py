@@ -44,7 +44,11 @@ def show_plan(prepared: Prepared) -> int:
     pending = {trial: spec for trial, spec in left.items() if trial in chosen}
     histories = ledger.histories(plan) if known else []
     _show_trials(ledger, plan, left, pending)
-    _show_training(plan, histories, pending)
+    say(f"to train: {planned_work.summary(pending)}")
+    seconds = planned_work.expected_seconds(plan, histories, pending) if histories else None
+    if seconds is not None:
+        expected = wording.duration(seconds)
+        say(f"expected: {expected} of trial time, from the pace of those done already")
     _show_measuring(ledger, plan, benchmarks, histories, left)
     say(f"weights: how much they take is said after the first epoch (keep: {plan.keep})")
     if plan.keep != "all":
@@ -97,16 +101,6 @@ def _show_trials(
         say(f"  {number:4d}  {trial.id}  {state:6}  {label}")
     later = f"; not in --only: {len(left) - len(pending)}" if len(left) > len(pending) else ""
     say(f"done already: {len(plan.specs) - len(left)}; to run: {len(pending)}{later}")
-
-
-def _show_training(
-    plan: Plan, histories: Sequence[TrialHistory], pending: Mapping[str, TrialSpec]
-) -> None:
-    say(f"to train: {planned_work.summary(pending)}")
-    seconds = planned_work.expected_seconds(plan, histories, pending) if histories else None
-    if seconds is not None:
-        expected = wording.duration(seconds)
-        say(f"expected: {expected} of trial time, from the pace of those done already")
 
 
 def _show_measuring(

@@ -11,20 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fsl_sweep.orchestrator.cli.options import (
-    Bootstrap,
-    ChooseBy,
-    Configurations,
+    REPORTED,
     Format,
     FormatName,
-    Hyperparameters,
-    Last,
-    Methods,
-    Metric,
     Output,
-    ReportedUnder,
-    Rope,
     Runs,
-    Snapshots,
+    parameter,
+    taking,
+    written,
 )
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, folder_error
 
@@ -33,6 +27,7 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.run import Run
 
 
+@taking(parameter(*part) for part in REPORTED.items())
 def report(
     runs: Runs,
     form: Format = "terminal",
@@ -40,12 +35,6 @@ def report(
     full: Annotated[
         bool, typer.Option("--full", help="All tables on the terminal, not only the answer.")
     ] = False,
-    snapshot: Snapshots = None,
-    hyperparameter: Hyperparameters = None,
-    last: Last = None,
-    rope: Rope = None,
-    metric: Metric = None,
-    bootstrap: Bootstrap = None,
     ensemble: Annotated[
         list[int] | None,
         typer.Option(min=1, metavar="K", help="Vote of the K best snapshots; repeatable."),
@@ -58,14 +47,11 @@ def report(
         typer.Option("--benchmarks", help="Compare strategies over the benchmarks of the runs."),
     ] = False,
     worlds: Annotated[bool, typer.Option("--worlds", hidden=True)] = False,
-    protocol: ReportedUnder = None,
-    choose_by: ChooseBy = None,
-    method: Methods = None,
-    configuration: Configurations = None,
     studies: Annotated[
         str | None,
         typer.Option("--with", metavar="STUDY,...", help="Also show these studies: compare, ..."),
     ] = None,
+    **question: Any,
 ) -> int:
     """Say which method is better, by which strategy to choose, and what would decide it.
 
@@ -79,35 +65,16 @@ def report(
 
     if output is not None:
         check_output(output)
-    of_one_run = {
-        "--ensemble": ensemble,
-        "--classes": classes,
-        "--protocol": protocol,
-        "--choose-by": choose_by,
-        "--method": method,
-        "--configuration": configuration,
-        "--with": studies,
-    }
+    question = written(question)
     if benchmarks or worlds or has_several_benchmarks(runs):
-        if wrong := [option for option, value in of_one_run.items() if value]:
-            raise ConfigError("", wrong[0], "report one benchmark by itself to ask for this")
-        over = load_benchmarks(runs).report(
-            snapshot, hyperparameter, last=last, metric=metric, bootstrap=bootstrap
-        )
-        return _put(over, form, output, full)
+        of_one_run = {"ensemble": ensemble, "classes": classes, "with": studies}
+        parts = ("protocol", "choose_by", "method", "configuration")
+        of_one_run |= {part: question.get(part) for part in parts}
+        if wrong := [key for key, value in of_one_run.items() if value]:
+            option = f"--{wrong[0].replace('_', '-')}"
+            raise ConfigError("", option, "report one benchmark by itself to ask for this")
+        return _put(load_benchmarks(runs).report(**question), form, output, full)
     run = load_run(runs)
-    question = {
-        "snapshot": snapshot,
-        "hyperparameter": hyperparameter,
-        "last": last,
-        "rope": rope or 0.0,
-        "metric": metric,
-        "bootstrap": bootstrap,
-        "protocol": protocol,
-        "choose_by": choose_by,
-        "method": method,
-        "configuration": configuration,
-    }
     content = run.report(
         **question,
         classes=classes,
@@ -116,7 +83,7 @@ def report(
     )
     if studies is None:
         return _put(content, form, output, full)
-    _put_text(_with(run, content, studies, question, form), output)
+    put_text(_with(run, content, studies, question, form), output)
     return 0 if content.complete else 1
 
 
@@ -149,11 +116,12 @@ def _put(
     if form == "terminal" and output is None:
         show(report, full=full)
     else:
-        _put_text(FORMATS[form](report), output)
+        put_text(FORMATS[form](report), output)
     return 0 if report.complete else 1
 
 
-def _put_text(text: str, output: Path | None) -> None:
+def put_text(text: str, output: Path | None) -> None:
+    """Write a text to a file, or to standard output."""
     if output is not None:
         write(output, text.encode())
     else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fsl_sweep.orchestrator.cli.options import Address, ShowProgress
 from fsl_sweep.orchestrator.text.printed import counted, say
 
 if TYPE_CHECKING:
@@ -23,25 +24,22 @@ Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override one value of the file; repeatable."),
 ]
+Folder = Annotated[
+    Path | None, typer.Option("-o", "--output", help="Run folder; default runs/NAME.")
+]
 
 
 def run(
     sweep: Sweep,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Run folder; default runs/NAME.")
-    ] = None,
+    output: Folder = None,
     overrides: Overrides = None,
     only: Annotated[
         list[str] | None,
         typer.Option("--only", metavar="METHOD", help="Run this method only; repeatable."),
     ] = None,
-    address: Annotated[
-        str | None, typer.Option(help="Ray cluster to join; default: start one here.")
-    ] = None,
+    address: Address = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; run nothing.")] = False,
-    progress: Annotated[
-        bool, typer.Option("--progress/--no-progress", help="Show progress.")
-    ] = True,
+    progress: ShowProgress = True,
 ) -> int:
     """Plan a sweep, run what is missing, and report."""
     from fsl_sweep.orchestrator.planning.prepare import prepare
@@ -65,14 +63,11 @@ def run(
 def trial(
     sweep: Sweep,
     index: Annotated[int, typer.Option("--index", min=0, help="Its number in the plan, from 0.")],
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Run folder; default runs/NAME.")
-    ] = None,
+    output: Folder = None,
     overrides: Overrides = None,
 ) -> int:
     """Run one trial in this process, without Ray."""
-    from fsl_sweep.orchestrator.cli.progress import PlainProgress, trial_label
-    from fsl_sweep.orchestrator.cli.snapshot_size import SnapshotSize
+    from fsl_sweep.orchestrator.cli.progress import PlainProgress, SnapshotSize, trial_label
     from fsl_sweep.orchestrator.planning.prepare import prepare
     from fsl_sweep.orchestrator.sweep.execute import execute_one
 
@@ -98,8 +93,7 @@ def followed(
     todo: "Mapping[str, Todo] | None",
 ) -> "Iterator[list[SweepListener]]":
     """Follow a run with the TensorBoard view and, on standard error, its progress."""
-    from fsl_sweep.orchestrator.cli.progress import LiveProgress, PlainProgress
-    from fsl_sweep.orchestrator.cli.snapshot_size import SnapshotSize
+    from fsl_sweep.orchestrator.cli.progress import LiveProgress, PlainProgress, SnapshotSize
     from fsl_sweep.orchestrator.tensorboard import LiveView
     from fsl_sweep.orchestrator.text.console import SafeConsole
 

@@ -1,8 +1,8 @@
 """Several runs, opened together: the same methods on several benchmarks."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 from fsl_sweep.orchestrator.replay.benchmarks import sources_by_benchmark
 from fsl_sweep.orchestrator.run.run import Run, paths_of
@@ -25,35 +25,21 @@ def load_benchmarks(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -
 
 
 @final
-class Benchmarks(Mapping[str, Run]):
+class Benchmarks(dict[str, Run]):
     """The runs of several benchmarks, by the name of the benchmark, in the order given."""
-
-    def __init__(self, runs: Mapping[str, Run]) -> None:
-        self._runs = dict(runs)
 
     @property
     def name(self) -> str:
         """Return the names of the benchmarks, joined."""
         return " + ".join(self)
 
-    def __getitem__(self, benchmark: str) -> Run:
-        return self._runs[benchmark]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._runs)
-
-    def __len__(self) -> int:
-        return len(self._runs)
-
     def report(
         self,
         snapshot: Sequence[str] | None = None,
         hyperparameter: Sequence[str] | None = None,
         *,
-        last: int | None = None,
-        rope: float = 0.0,
         metric: str | None = None,
-        bootstrap: int | None = None,
+        **parts: Any,
     ) -> "BenchmarksReport":
         """Compare strategies and methods over the benchmarks. Arguments and exceptions as of a run.
 
@@ -62,15 +48,9 @@ class Benchmarks(Mapping[str, Run]):
         from fsl_sweep.orchestrator.report.joining import build_over_benchmarks
 
         planned = next(iter(self.values())).question(snapshot, hyperparameter, metric)
+        strategies = planned.snapshot, planned.hyperparameter
         reports = {
-            benchmark: run.report(
-                planned.snapshot,
-                planned.hyperparameter,
-                last=last,
-                rope=rope,
-                metric=planned.metric,
-                bootstrap=bootstrap,
-            )
+            benchmark: run.report(*strategies, metric=planned.metric, **parts)
             for benchmark, run in self.items()
         }
         histories = {benchmark: run.histories for benchmark, run in self.items()}

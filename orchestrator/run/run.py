@@ -5,10 +5,10 @@ Neither torch nor Ray is imported.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial, wraps
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.selection.evidence import Evidence
     from fsl_sweep.orchestrator.studies.finding import Finding
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -58,23 +57,6 @@ def paths_of(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[
     """One path or several as a list, the home folder written out."""
     paths = [path] if isinstance(path, str | PathLike) else path
     return [Path(place).expanduser() for place in paths]
-
-
-def _without_damaged(
-    ask: "Callable[Concatenate[Run, P], T]",
-) -> "Callable[Concatenate[Run, P], T]":
-    """Ask a question about a run again of the undamaged trials where it meets a damaged file."""
-
-    @wraps(ask)
-    def asked(run: "Run", *arguments: P.args, **options: P.kwargs) -> T:
-        try:
-            return ask(run, *arguments, **options)
-        except Damaged:
-            run._source.check()
-            run._read.clear()
-            return ask(run, *arguments, **options)
-
-    return asked
 
 
 @final
@@ -259,7 +241,6 @@ class Run:
             as_planned=question.as_planned,
         )
 
-    @_without_damaged
     def report(
         self,
         snapshot: Sequence[str] | str | None = None,
@@ -293,10 +274,10 @@ class Run:
             checks.check_ensembles(ensembles, self.histories)
         if classes:
             checks.check_classes(question)
-        evidence, protocol = self.evidence(question), question.protocol
         names = parts.get("protocol"), parts.get("choose_by")
         tuples = self.class_tuples(*names) if classes else None
-        try:
+
+        def built(evidence: "Evidence") -> "Report":
             content = build(
                 self.info(question),
                 evidence.histories,
@@ -306,16 +287,19 @@ class Run:
                 classes=tuples,
                 measured=lambda planned, trials: source.histories(planned, planned, trials),
                 ensembles=ensembles,
-                answers=source.answers(protocol) if ensembles else None,
+                answers=source.answers(question.protocol) if ensembles else None,
             )
+            if at_once:
+                content.read_tasks()
+            return content
+
+        try:
+            return self.answer(question, built)
         except ValueError as failure:
             if tuples is None:
                 raise
             place = source.places[0]
             raise RunFolderError(f"{place} cannot be resampled: {failure}") from None
-        if at_once:
-            content.read_tasks()
-        return content
 
     def study(
         self, name: str, *, progress: Callable[[str], None] = lambda _: None, **options: Any
@@ -339,10 +323,16 @@ class Run:
             self.path  # noqa: B018  (raises where there is no run folder)
         return self.answer(self.question(**parts), partial(conclude, study, checked, progress))
 
-    @_without_damaged
-    def answer(self, question: Question, ask: "Callable[[Evidence], T]") -> T:
+    def answer(
+        self, question: Question, ask: "Callable[[Evidence], T]", reported: bool = True
+    ) -> T:
         """Ask the evidence, and again without the trials of a file that turns out damaged."""
-        return ask(self.evidence(question))
+        try:
+            return ask(self.evidence(question, reported))
+        except Damaged:
+            self._source.check()
+            self._read.clear()
+            return ask(self.evidence(question, reported))
 
     @cached_property
     def plot(self) -> "Plots":
@@ -382,7 +372,6 @@ class Run:
         frames = frames or [pd.DataFrame(columns=epoch_columns(histories))]
         return pd.concat(frames, ignore_index=True)
 
-    @_without_damaged
     def selections(
         self,
         snapshot: Sequence[str] | str | None = None,
@@ -399,11 +388,14 @@ class Run:
         from fsl_sweep.orchestrator.report.frames import row_of, selection_columns
 
         question = self.question(snapshot, hyperparameter, **parts)
-        evidence = self.evidence(question, reported=False)
-        if not evidence.selected.selections:
-            return pd.DataFrame(columns=selection_columns(evidence.histories))
-        rows = [row_of(choice, question.protocol) for choice in evidence.selected.selections]
-        return pd.DataFrame(rows)
+
+        def frame(evidence: "Evidence") -> "pd.DataFrame":
+            if not evidence.selected.selections:
+                return pd.DataFrame(columns=selection_columns(evidence.histories))
+            rows = [row_of(choice, question.protocol) for choice in evidence.selected.selections]
+            return pd.DataFrame(rows)
+
+        return self.answer(question, frame, reported=False)
 
     def snapshot_path(self, trial: str, epoch: int) -> Path:
         """Return the weights of a snapshot, in safetensors format, compared with their checksum.
@@ -428,7 +420,6 @@ class Run:
 
         return load_learner(self.snapshot_path(trial, epoch), device)
 
-    @_without_damaged
     def chosen(
         self, method: str, snapshot: str = "val", hyperparameter: str = "val"
     ) -> "list[ChosenSnapshot]":
@@ -442,14 +433,17 @@ class Run:
             RunFolderError: the strategy chose nothing for any seed.
         """
         question = self.question([snapshot], [hyperparameter], method=method)
-        evidence = self.evidence(question, reported=False)
-        if not evidence.selected.selections:
-            left_out = (*evidence.completeness.problems, *evidence.selected.left_out)
-            why = f": {left_out[0].reason}" if left_out else ", but keeps several"
-            raise RunFolderError(
-                f"{snapshot} / {hyperparameter} chose no snapshot of {method}{why}."
-            )
-        return [ChosenSnapshot(self, choice.snapshot) for choice in evidence.selected.selections]
+
+        def chosen(evidence: "Evidence") -> "list[ChosenSnapshot]":
+            if not evidence.selected.selections:
+                left_out = (*evidence.completeness.problems, *evidence.selected.left_out)
+                why = f": {left_out[0].reason}" if left_out else ", but keeps several"
+                raise RunFolderError(
+                    f"{snapshot} / {hyperparameter} chose no snapshot of {method}{why}."
+                )
+            return [ChosenSnapshot(self, c.snapshot) for c in evidence.selected.selections]
+
+        return self.answer(question, chosen, reported=False)
 
 
 @final

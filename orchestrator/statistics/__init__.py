@@ -37,12 +37,10 @@ from fsl_sweep.orchestrator.statistics.sampling.closed_open_paired import (
 from fsl_sweep.orchestrator.statistics.sampling.novel_sets import (
     ConclusionStability,
     Frequency,
-    conclusion_stability,
-    frequency,
-)
-from fsl_sweep.orchestrator.statistics.sampling.spread import (
     Spread,
+    conclusion_stability,
     example_set_variance,
+    frequency,
     novel_set_variance,
 )
 from fsl_sweep.orchestrator.statistics.sampling.task_sizing import (

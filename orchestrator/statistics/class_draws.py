@@ -125,17 +125,10 @@ def variance_of_classes(values: ArrayLike, tuples: ArrayLike) -> float:
 
     Args:
         values: of each task ``[T]``.
-        tuples: classes of each task, int ``[T, ways]``.
-
-    Raises:
-        ValueError: a task holds all classes, or the tuples are not of these tasks.
+        tuples: classes of each task, int ``[T, ways]``; no task holds all of them.
     """
     table, classes = np.asarray(values, np.float64)[None], class_tuples("", tuples).classes
     count = len(np.unique(classes))
-    if len(classes) != table.shape[1] or classes.shape[1] >= count:
-        raise ValueError(
-            f"{classes.shape} classes do not tell how {table.shape[1]} tasks depend on them."
-        )
     _, parts = _contributions(table, classes, count)
     return count * (count - 1) * float(np.var(parts))
 

@@ -18,10 +18,11 @@ from fsl_sweep.orchestrator.statistics.intervals import (
     NORMAL_FROM,
     Interval,
     differences,
-    mixture_error,
-    mixture_interval,
+    mixed,
     paired_interval,
     standard_error,
+    weighted_error,
+    weighted_interval,
 )
 
 Verdict = Literal["better", "worse", "equivalent", "undecided"]
@@ -116,15 +117,14 @@ def compare_mixtures(
     ``first`` holds the accuracies of a and of b, ``[n1]`` each, on the same tasks of the first
     distribution; ``second`` holds them on other tasks, ``[n2]``, of the second. The effect is
     ``weight * mean(first a - first b) + (1 - weight) * mean(second a - second b)``: two paired
-    means, independent of each other (see ``mixture_error``). Verdicts are as in ``compare``.
+    means, independent of each other (see ``weighted_error``). Verdicts are as in ``compare``.
 
     Raises:
         ValueError: as ``compare``, or the weight is not in [0, 1].
     """
-    both = differences(*first), differences(*second)
-    effect = mixture_interval(*both, weight, confidence, kind="paired")
-    error, freedom = mixture_error(*both, weight)
-    return _judged(effect, error, freedom, rope)
+    parts = mixed(differences(*first), differences(*second), weight)
+    effect = weighted_interval(parts, confidence, "paired")
+    return _judged(effect, *weighted_error(parts), rope)
 
 
 def family(

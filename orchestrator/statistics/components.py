@@ -21,7 +21,8 @@ from fsl_sweep.orchestrator.statistics.intervals import (
     FEW_SEEDS,
     FEW_TASKS,
     IDENTICAL,
-    mixture_error,
+    mixed,
+    weighted_error,
 )
 
 
@@ -51,7 +52,6 @@ class PairComponents:
     caution: str | None
 
 
-@dataclass(frozen=True, eq=False)
 class Accuracies:
     """One method's accuracies ``[S, T]``, in [0, 1], and what every pair needs of them, made once.
 
@@ -59,9 +59,8 @@ class Accuracies:
         ValueError: they are no finite ``[S, T]``.
     """
 
-    values: np.ndarray
-
-    def __post_init__(self) -> None:
+    def __init__(self, values: ArrayLike) -> None:
+        self.values = np.asarray(values, dtype=np.float64)
         if self.values.ndim != 2 or self.values.size == 0 or not np.isfinite(self.values).all():
             shape = self.values.shape
             raise ValueError(f"Finite accuracies [seeds, tasks] are needed, not {shape}.")
@@ -69,7 +68,7 @@ class Accuracies:
     @classmethod
     def of(cls, values: "ArrayLike | Accuracies") -> "Accuracies":
         """Make them of an array; return them if they are accuracies already."""
-        return values if isinstance(values, cls) else cls(np.asarray(values, dtype=np.float64))
+        return values if isinstance(values, Accuracies) else cls(values)
 
     @cached_property
     def of_tasks(self) -> np.ndarray:
@@ -137,10 +136,11 @@ def pair_components(
             a mixture of two distributions of tasks, which are then counted together.
         resampled: accuracies of what each seed chose on resampled tasks, ``[S_a, 1 + R]`` and
             ``[S_b, 1 + R]``, as of ``variance_of_selection``.
-        tuples: classes of each task of a single part, int ``[T, ways]``, drawn uniformly.
+        tuples: classes of each task of a single part, int ``[T, ways]``, drawn uniformly; no task
+            holds all of them.
 
     Raises:
-        ValueError: as ``moments``, or the classes cannot be drawn.
+        ValueError: as ``moments``.
     """
     pair = moments(parts)
     fewest, tasks = min(pair.shape[:2]), pair.shape[2]
@@ -245,7 +245,8 @@ def _over_tasks(weights: Sequence[float], apart: Sequence[np.ndarray]) -> tuple[
     """Return the variance of the weighted mean of paired differences, and its freedom."""
     if min(map(len, apart)) < 2:
         return 0.0, inf
-    error, freedom = mixture_error(apart[0], apart[-1], weights[0] if len(apart) == 2 else 1.0)
+    weight = weights[0] if len(apart) == 2 else 1.0
+    error, freedom = weighted_error(mixed(apart[0], apart[-1], weight))
     return error**2, freedom if freedom != inf or error else float(len(apart[0]) - 1)
 
 

@@ -89,25 +89,19 @@ def paired_interval(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Int
 
 
 def mixture_interval(
-    first: ArrayLike,
-    second: ArrayLike,
-    weight: float,
-    confidence: float = 0.95,
-    *,
-    kind: Kind = "mixture",
+    first: ArrayLike, second: ArrayLike, weight: float, confidence: float = 0.95
 ) -> Interval:
     """Return the interval of ``weight * mean(first) + (1 - weight) * mean(second)``.
 
     The two are accuracies, or paired differences of accuracies, on independent tasks of two
-    distributions; ``mixture_error`` gives the standard error. ``n`` is the number of all tasks
-    that have a weight.
+    distributions; ``n`` is the number of all tasks that have a weight.
 
     Source: "Two Sides of Meta-Learning Evaluation", appendix F.4 (i).
 
     Raises:
         ValueError: as ``mean_interval``, or the weight is not in [0, 1].
     """
-    return weighted_interval(_weighted(first, second, weight), confidence, kind)
+    return weighted_interval(mixed(first, second, weight), confidence, "mixture")
 
 
 def weighted_interval(
@@ -115,28 +109,24 @@ def weighted_interval(
 ) -> Interval:
     """Return the interval of the sum of ``weight * mean(values [n])`` over independent samples.
 
-    Weights may be negative; errors and degrees of freedom are those of ``mixture_error``.
+    Weights may be negative; errors and degrees of freedom are those of ``weighted_error``.
     """
     mean = sum(weight * float(np.mean(values)) for weight, values in parts)
-    error, freedom = _weighted_error(parts)
+    error, freedom = weighted_error(parts)
     half = error * _upper(freedom, confidence)
     caution = next((c for _, values in parts if (c := _caution(values, kind))), None)
     n = sum(len(values) for _, values in parts)
     return Interval(mean, mean - half, mean + half, n, confidence, kind, caution)
 
 
-def mixture_error(first: ArrayLike, second: ArrayLike, weight: float) -> tuple[float, float]:
-    """Return the standard error of ``mixture_interval`` and its degrees of freedom.
+def weighted_error(parts: Sequence[tuple[float, np.ndarray]]) -> tuple[float, float]:
+    """Return the standard error of ``weighted_interval`` and its degrees of freedom.
 
     The samples are independent, so that their variances add: v1 = (weight sd1)^2 / n1, v2 alike.
     Degrees of freedom are Welch's, (v1 + v2)^2 / (v1^2 / (n1 - 1) + v2^2 / (n2 - 1)) (Welch 1947,
     Satterthwaite 1946), and infinite (the normal distribution) if each sample has 100 values or
-    more. The error is NaN if one of them is a single value. Raises as ``mixture_interval``.
+    more. The error is NaN if one of them is a single value.
     """
-    return _weighted_error(_weighted(first, second, weight))
-
-
-def _weighted_error(parts: Sequence[tuple[float, np.ndarray]]) -> tuple[float, float]:
     variances = [(weight * standard_error(values)) ** 2 for weight, values in parts]
     counts, total = [len(values) for _, values in parts], sum(variances)
     if min(counts) >= NORMAL_FROM or not total > 0:
@@ -145,8 +135,8 @@ def _weighted_error(parts: Sequence[tuple[float, np.ndarray]]) -> tuple[float, f
     return sqrt(total), total**2 / sum(terms)
 
 
-def _weighted(first: ArrayLike, second: ArrayLike, weight: float) -> list[tuple[float, np.ndarray]]:
-    """Return the samples that have a weight, with it."""
+def mixed(first: ArrayLike, second: ArrayLike, weight: float) -> list[tuple[float, np.ndarray]]:
+    """Return the samples of a mixture that have a weight, with it. Raises as its interval."""
     if not 0 <= weight <= 1:
         raise ValueError(f"The weight of a mixture lies between 0 and 1, not {weight}.")
     return [(w, checked(values)) for w, values in ((weight, first), (1 - weight, second)) if w > 0]

@@ -6,7 +6,7 @@ selector: a class, and a line in ``catalogue.py`` or an entry point of ``fsl_swe
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.config import JsonDict
@@ -15,30 +15,27 @@ from pydantic.fields import FieldInfo
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.records.model import Model
 from fsl_sweep.orchestrator.report.document.blocks import Document
+from fsl_sweep.orchestrator.report.figures.panel import Figure
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.selection.results import Strategy
-
-if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.report.figures.panel import Figure
 
 O_contra = TypeVar("O_contra", bound="StudyOptions", contravariant=True)
 R = TypeVar("R")
 Need = Literal["tasks", "snapshots", "data"]
 
 
-def _between_0_and_1(problem: str) -> AfterValidator:
-    def check(value: float) -> float:
-        if not 0 < value < 1:
-            raise ValueError(f"{value} {problem}")
-        return value
-
-    return AfterValidator(check)
+def _difference(value: float) -> float:
+    if not 0 < value < 1:
+        raise ValueError(f"{value} is no difference of accuracies; 0.01 is 1 point")
+    return value
 
 
-Difference = Annotated[float, _between_0_and_1("is no difference of accuracies; 0.01 is 1 point")]
+Difference = Annotated[float, AfterValidator(_difference)]
 """A difference of accuracies, in (0, 1)."""
-Share = Annotated[float, _between_0_and_1("does not lie between 0 and 1")]
+Share = Annotated[float, Field(gt=0, lt=1)]
 """A number in (0, 1), such as a probability."""
+Drawings = Mapping[str, Sequence[Figure]]
+"""Drawings by the key of the section that they belong to, or ``answer``."""
 Progress = Callable[[str], None]
 """Hears a remark on how far a study is, or on what it leaves out."""
 
@@ -124,6 +121,6 @@ class Study(ABC, Generic[O_contra, R]):
     def plain(self, result: R) -> Any:
         """Return the result as plain data for JSON: mappings, sequences, numbers and texts."""
 
-    def figures(self, result: R) -> "Mapping[str, Sequence[Figure]]":
-        """Return drawings by the key of the section that they belong to, or ``answer``."""
+    def figures(self, result: R) -> Drawings:
+        """Return its drawings, if it has any."""
         return {}

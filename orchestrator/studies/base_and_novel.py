@@ -6,15 +6,7 @@ from typing import Any, final
 
 from fsl_sweep.orchestrator.replay.lacking import check_reported
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Bullets,
-    Document,
-    Paragraph,
-    Section,
-    numbers,
-    table,
-    words,
-)
+from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.selection.comparing.base_and_novel import (
     BaseAndNovel as PairInBoth,
 )
@@ -63,7 +55,7 @@ class BaseAndNovel(Study[StudyOptions, BaseNovel]):
         shown = {evidence.completeness.named(method): cell for method, cell in cells.items()}
         return BaseNovel(lead, shown, pairs)
 
-    def document(self, result: BaseNovel) -> Document:
+    def document(self, result: BaseNovel) -> blocks.Document:
         """Say who is better in both; then the two accuracies of each method."""
         claims = (
             ("methods", "The methods, trained again", [(p, p.methods) for p in result.pairs]),
@@ -73,18 +65,22 @@ class BaseAndNovel(Study[StudyOptions, BaseNovel]):
             (name, f"{100 * cell.base.mean:.2f}", f"{100 * cell.novel.mean:.2f}")
             for name, cell in result.methods.items()
         ]
-        columns = words("method") + numbers(["BaseGen, %", "NovelGen, %"])
-        return Document(
+        columns = blocks.words("method") + blocks.numbers(["BaseGen, %", "NovelGen, %"])
+        return blocks.Document(
             headline="BaseGen and NovelGen together",
-            answer=(Paragraph(_answer(result)),),
+            answer=(blocks.Paragraph(_answer(result)),),
             sections=(
                 *(
-                    Section(key, title, (Bullets(tuple(_said(*claim) for claim in claimed)),))
+                    blocks.Section(
+                        key, title, (blocks.Bullets(tuple(_said(*claim) for claim in claimed)),)
+                    )
                     for key, title, claimed in claims
                     if claimed
                 ),
-                Section(
-                    "accuracies", f"Accuracies under {result.strategy}", (table(columns, cells),)
+                blocks.Section(
+                    "accuracies",
+                    f"Accuracies under {result.strategy}",
+                    (blocks.table(columns, cells),),
                 ),
             ),
             warnings=tuple(dict.fromkeys(c for pair in result.pairs for c in pair.cautions)),

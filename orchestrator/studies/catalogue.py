@@ -10,57 +10,55 @@ if TYPE_CHECKING:
 _TWO_SIDES = "Two Sides of Meta-Learning Evaluation"
 _LESSONS = "Lessons from Chasing Few-Shot Learning Benchmarks"
 _OOPS = "Oops, I Sampled it Again"
-_HERE = "fsl_sweep.orchestrator.studies"
+
+
+def _ours(name: str, cls: str, paper: str, description: str) -> Ours:
+    """Return the line of a study, which has the module of its name."""
+    place = f"fsl_sweep.orchestrator.studies.{name.replace('-', '_')}:{cls}"
+    return Ours(name, place, paper, description)
+
 
 STUDIES: "Catalogue[Study]" = Catalogue(
     "study",
     "fsl_sweep.studies",
     (
-        Ours(
+        _ours(
             "compare",
-            f"{_HERE}.compare:Compare",
+            "Compare",
             f"{_OOPS}, sections 3 and 4",
             "Say whether two methods are different.",
         ),
-        Ours(
-            "plan-next",
-            f"{_HERE}.plan_next:PlanNext",
-            "",
-            "Say how many more seeds or tasks would decide.",
-        ),
-        Ours(
+        _ours("plan-next", "PlanNext", "", "Say how many more seeds or tasks would decide."),
+        _ours(
             "mixtures",
-            f"{_HERE}.mixtures:Mixtures",
+            "Mixtures",
             f"{_TWO_SIDES}, appendix E",
             "Compare methods from base to novel classes.",
         ),
-        Ours(
+        _ours(
             "base-and-novel",
-            f"{_HERE}.base_and_novel:BaseAndNovel",
+            "BaseAndNovel",
             f"{_TWO_SIDES}, appendix F.4 (i)",
             "Compare methods in BaseGen and NovelGen together.",
         ),
-        Ours(
+        _ours(
             "queries",
-            f"{_HERE}.queries:Queries",
+            "Queries",
             f"{_OOPS}, section 4",
             "Say how many queries make open intervals shortest.",
         ),
-        Ours(
+        _ours(
             "novel-classes",
-            f"{_HERE}.novel_classes:NovelClasses",
+            "NovelClasses",
             f"{_TWO_SIDES}, section 5.2 and appendix F.6; {_LESSONS}, table 3",
             "Say how often a few novel classes mislead.",
         ),
-        Ours(
-            "losses",
-            f"{_HERE}.losses:LossesStudy",
-            f"{_LESSONS}, table 8",
-            "Compute the losses of ML and FIX-ML.",
+        _ours(
+            "losses", "LossesStudy", f"{_LESSONS}, table 8", "Compute the losses of ML and FIX-ML."
         ),
-        Ours(
+        _ours(
             "coverage",
-            f"{_HERE}.coverage:Coverage",
+            "Coverage",
             f"{_TWO_SIDES}, appendix B",
             "Say whether tasks could be of one distribution.",
         ),

@@ -10,16 +10,7 @@ from typing import Any, final
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Block,
-    Document,
-    Lines,
-    Paragraph,
-    Section,
-    numbers,
-    table,
-    words,
-)
+from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.selection.comparing.closed_and_open import (
     OnTasks,
     closed_and_open,
@@ -129,16 +120,18 @@ class Compare(Study[CompareOptions, Compared]):
             place=evidence.source.places[0],
         )
 
-    def document(self, result: Compared) -> Document:
+    def document(self, result: Compared) -> blocks.Document:
         """Say which is better, trained again; then what intervals say of these snapshots."""
         cautions = (*result.snapshots.cautions, *filter(None, [result.methods.caution]))
         again = f"The methods, trained again{_under(result)}"
-        return Document(
+        return blocks.Document(
             headline=f"{result.a} against {result.b}",
-            answer=(Paragraph(_answer(result)),),
+            answer=(blocks.Paragraph(_answer(result)),),
             sections=(
-                Section("methods", again, (Paragraph(_of_methods(result)),)),
-                Section("snapshots", "These snapshots, NovelGen in %", tuple(_intervals(result))),
+                blocks.Section("methods", again, (blocks.Paragraph(_of_methods(result)),)),
+                blocks.Section(
+                    "snapshots", "These snapshots, NovelGen in %", tuple(_intervals(result))
+                ),
             ),
             warnings=tuple(dict.fromkeys(cautions)),
         )
@@ -267,7 +260,7 @@ def _of_methods(result: Compared) -> str:
     return text
 
 
-def _intervals(result: Compared) -> Iterable[Block]:
+def _intervals(result: Compared) -> Iterable[blocks.Block]:
     intervals = result.snapshots
     rows: list[Sequence[str]] = []
     for kind, pair in (("closed", intervals.closed), ("open", intervals.open)):
@@ -282,29 +275,36 @@ def _intervals(result: Compared) -> Iterable[Block]:
             name = f"{intervals.paired_on} paired" if kind == "paired" else kind
             difference = f"{100 * paired.mean:+.2f} +- {wording.half_width(paired)}"
             rows.append((name, "", "", difference, intervals.says[kind], f"{paired.n:,}"))
-    heads = numbers([result.a, result.b, f"{result.a} - {result.b}"])
-    columns = (*words("95 % interval"), *heads, *words(f"{result.a} is"), *numbers(["tasks"]))
-    yield table(columns, rows)
+    heads = blocks.numbers([result.a, result.b, f"{result.a} - {result.b}"])
+    columns = (
+        *blocks.words("95 % interval"),
+        *heads,
+        *blocks.words(f"{result.a} is"),
+        *blocks.numbers(["tasks"]),
+    )
+    yield blocks.table(columns, rows)
     for kind, tasks in (("Closed", result.closed), ("Open", result.without)):
         if tasks is not None and tasks.planned is not None:
             text = f"{kind} tasks: '{tasks.name}', {tasks.planned.protocol.described}."
-            yield Paragraph(text, "note")
-    yield Paragraph(intervals.verdict(result.a, result.b))
+            yield blocks.Paragraph(text, "note")
+    yield blocks.Paragraph(intervals.verdict(result.a, result.b))
     if result.without is None:
         yield from _hint(result)
 
 
-def _hint(result: Compared) -> Iterable[Block]:
+def _hint(result: Compared) -> Iterable[blocks.Block]:
     """Say how to measure open intervals, or why not; nothing for a table or other classes."""
     if result.protocol is None or result.protocol.protocol.replaces_novel:
         return
     if (unit := unit_of(result.place)) != "classes":
-        yield Paragraph(f"No open intervals: tasks of {unit} cannot be drawn without replacement.")
+        yield blocks.Paragraph(
+            f"No open intervals: tasks of {unit} cannot be drawn without replacement."
+        )
         return
     shape = result.protocol.protocol.episode
     episode = ["--way", shape.way, "--shot", shape.shot, "--query", shape.query]
     like = ["open"] if result.protocol.name == MAIN else episode
     arguments = ["measure", result.place, *like, "--without-replacement", "--tasks", 1000000]
     command = shlex.join(map(str, ["fsl-sweep", *arguments, "--snapshots", "chosen"]))
-    yield Paragraph("Open intervals are not measured yet. This measures them:")
-    yield Lines((command,))
+    yield blocks.Paragraph("Open intervals are not measured yet. This measures them:")
+    yield blocks.Lines((command,))

@@ -1,29 +1,20 @@
 """Conduct a study: check its options, ask the evidence, and show what is found."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, final, get_origin
+from typing import Any, TypeVar, final, get_origin
 
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.report import Report, formats
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Block,
-    Bullets,
-    Document,
-    Paragraph,
-    Section,
-)
+from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.report.document.document import progress
 from fsl_sweep.orchestrator.selection.evidence import Evidence
-from fsl_sweep.orchestrator.studies.base import Progress, Study, StudyOptions, declared
+from fsl_sweep.orchestrator.studies.base import Drawings, Progress, Study, StudyOptions, declared
 from fsl_sweep.orchestrator.studies.catalogue import STUDIES
 from fsl_sweep.orchestrator.sweepfile.messages import validated
 
-if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.report.figures.panel import Figure
-
-
+T = TypeVar("T")
 FORMATS = ("terminal", "json", "markdown", "latex", "html")
 
 
@@ -47,15 +38,18 @@ class Finding:
         """Return whether every planned trial that takes part is done."""
         return self.evidence is None or self.evidence.completeness.trained
 
-    @cached_property
-    def document(self) -> Document:
-        """Return what every format for people shows: first what is missing, last what to doubt."""
+    def _shown(self, way: Callable[[Any], T]) -> T:
         with STUDIES.named_faults(self.study.name):
-            content = self.study.document(self.result)
+            return way(self.result)
+
+    @cached_property
+    def document(self) -> blocks.Document:
+        """Return what every format for people shows: first what is missing, last what to doubt."""
+        content = self._shown(self.study.document)
         sections = content.sections
         if content.warnings:
-            cautions = Bullets(tuple(map(self._sentence, content.warnings)))
-            sections += (Section("cautions", "Cautions", (cautions,)),)
+            cautions = blocks.Bullets(tuple(map(self._sentence, content.warnings)))
+            sections += (blocks.Section("cautions", "Cautions", (cautions,)),)
         banner = (*self._missing(), *content.banner)
         return replace(
             content, banner=banner, sections=sections, complete=self.complete, opened=True
@@ -68,29 +62,29 @@ class Finding:
         first = caution[0] if begins in known else caution[0].upper()
         return f"{first}{caution[1:]}".removesuffix(".") + "."
 
-    def _missing(self) -> Iterable[Block]:
+    def _missing(self) -> Iterable[blocks.Block]:
         """Say of which trials the finding is, where these are not all."""
         if self.evidence is None:
             return
         if text := self.evidence.question.scope:
-            yield Paragraph(text, "note")
+            yield blocks.Paragraph(text, "note")
         if not self.complete:
             there = self.evidence.completeness
             yield from progress(there)
             partly = [name for m in there.seeds if (name := there.named(m)) != m]
             if partly:
-                yield Paragraph(f"Methods with incomplete seeds: {', '.join(partly)}.", "alarm")
+                yield blocks.Paragraph(
+                    f"Methods with incomplete seeds: {', '.join(partly)}.", "alarm"
+                )
 
     @cached_property
-    def figures(self) -> "Mapping[str, Sequence[Figure]]":
+    def figures(self) -> Drawings:
         """Return drawings by the key of the section that they belong to, or ``answer``."""
-        with STUDIES.named_faults(self.study.name):
-            return self.study.figures(self.result)
+        return self._shown(self.study.figures)
 
     def to_plain(self) -> Any:
         """Return the result as plain data, as JSON holds it."""
-        with STUDIES.named_faults(self.study.name):
-            return self.study.plain(self.result)
+        return self._shown(self.study.plain)
 
     def written(self, form: str) -> str:
         """Return all of it in a format: terminal, json, markdown, latex or html."""

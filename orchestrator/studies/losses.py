@@ -12,23 +12,20 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from fsl_sweep.datasets.tasks.fixed_support import QueriesFrom
-from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, TrialFailure
+from fsl_sweep.orchestrator.errors import RunFolderError, TrialFailure
 from fsl_sweep.orchestrator.records.protocol import Which
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Document,
-    Paragraph,
-    Section,
-    Table,
-    numbers,
-    table,
-    words,
+from fsl_sweep.orchestrator.report.document import blocks
+from fsl_sweep.orchestrator.report.figures.studies.losses import (
+    GROUP,
+    OBJECTIVES,
+    losses_figure,
 )
-from fsl_sweep.orchestrator.report.figures.studies.losses import GROUP, OBJECTIVES
 from fsl_sweep.orchestrator.selection.chosen import wanted
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.statistics import mean_interval
-from fsl_sweep.orchestrator.studies.base import Progress, Study, StudyOptions, option
+from fsl_sweep.orchestrator.studies.base import Drawings, Progress, Study, option
+from fsl_sweep.orchestrator.studies.trained_on import ShapedOptions, evaluated
 from fsl_sweep.orchestrator.text.printed import counted
 
 if TYPE_CHECKING:
@@ -38,18 +35,14 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.records.plan import PlannedTrial
     from fsl_sweep.orchestrator.records.protocol import Episode
     from fsl_sweep.orchestrator.records.spec import TrialSpec
-    from fsl_sweep.orchestrator.report.figures.panel import Figure
     from fsl_sweep.orchestrator.trial.objectives import FixedSupport
 
 
-class LossesOptions(StudyOptions):
+class LossesOptions(ShapedOptions):
     """Which snapshots, and which tasks."""
 
     snapshots: Which = option("Which snapshots.", "last")
     tasks: int = option("Tasks of each objective.", 1000, ge=2)
-    way: int | None = option("[as trained]", None, "N", ge=2)
-    shot: int | None = option("[as trained]", None, "K", ge=1)
-    query: int | None = option("[as trained]", None, "Q", ge=1)
     queries_from: QueriesFrom | None = option(
         "Of FIX-ML: examples that are not its support, or all. [as trained]", None
     )
@@ -84,14 +77,10 @@ class Losses:
 
     Attributes:
         options: which snapshots and tasks.
-        left_out: methods that are not trained by a loss on tasks.
-        pending: trials that must still be trained, and take no part.
         snapshots: trial by trial.
     """
 
     options: LossesOptions
-    left_out: tuple[str, ...]
-    pending: int
     snapshots: tuple[SnapshotLosses, ...]
 
     @property
@@ -147,9 +136,11 @@ class LossesStudy(Study[LossesOptions, Losses]):
         ]
         # A program and what trains nothing have no optimizer.
         trials = [planned for planned in done if planned.spec.episodic and planned.spec.optimizer]
-        left_out = dict.fromkeys(planned.method for planned in done if planned not in trials)
-        pending = len(opened.ledger.pending(opened.plan))
-        _remark(left_out, pending, progress)
+        for method in dict.fromkeys(planned.method for planned in done if planned not in trials):
+            progress(f"{method} is left out: it is not trained by a loss on tasks.")
+        if pending := len(opened.ledger.pending(opened.plan)):
+            count = counted(pending, "trial")
+            progress(f"{count} must still be trained and take no part: `fsl-sweep run`.")
         if not trials:
             raise RunFolderError(f"{opened.ledger.path} has no snapshot that was trained on tasks.")
         snapshots: list[SnapshotLosses] = []
@@ -158,9 +149,9 @@ class LossesStudy(Study[LossesOptions, Losses]):
             snapshots += measured
             which = ", ".join(filter(None, (*measured[-1].group[:2], f"seed {planned.spec.seed}")))
             progress(f"{which}: {counted(len(measured), 'snapshot')} measured")
-        return Losses(options, tuple(left_out), pending, tuple(snapshots))
+        return Losses(options, tuple(snapshots))
 
-    def document(self, result: Losses) -> Document:
+    def document(self, result: Losses) -> blocks.Document:
         """Show a row for each method, configuration and epoch."""
         means, tasks = result.means, counted(result.options.tasks, "base training task")
         text = (
@@ -168,9 +159,11 @@ class LossesStudy(Study[LossesOptions, Losses]):
             "over tasks. ML: random support. FIX-ML: fixed support. "
             f"{_row(means[0])[2]}: {means[0]['episode']} tasks."
         )
-        notes = [Paragraph(note, "note") for note in _notes(means)]
-        section = Section("losses", "Losses", (_table([_row(row) for row in means]), *notes))
-        return Document("The objectives of ML and FIX-ML", (Paragraph(text),), (section,))
+        notes = [blocks.Paragraph(note, "note") for note in _notes(means)]
+        section = blocks.Section("losses", "Losses", (_table([_row(row) for row in means]), *notes))
+        return blocks.Document(
+            "The objectives of ML and FIX-ML", (blocks.Paragraph(text),), (section,)
+        )
 
     def plain(self, result: Losses) -> dict[str, Any]:
         """Return the means, and each snapshot's own losses."""
@@ -181,28 +174,15 @@ class LossesStudy(Study[LossesOptions, Losses]):
             "snapshots": [_plain(snapshot) for snapshot in result.snapshots],
         }
 
-    def figures(self, result: Losses) -> "Mapping[str, Sequence[Figure]]":
+    def figures(self, result: Losses) -> Drawings:
         """Draw both objectives over epochs."""
-        from fsl_sweep.orchestrator.report.figures.studies.losses import losses_figure
-
         return {"losses": [losses_figure(result.means)]}
-
-
-def _remark(left_out: Mapping[str, Any], pending: int, progress: Progress) -> None:
-    for method in left_out:
-        progress(f"{method} is left out: it is not trained by a loss on tasks.")
-    if pending:
-        count = counted(pending, "trial")
-        progress(f"{count} must still be trained and take no part: `fsl-sweep run`.")
 
 
 def _of_trial(
     opened: "MeasureRequest", planned: "PlannedTrial", epochs: list[int], options: LossesOptions
 ) -> Iterator[SnapshotLosses]:
     """Give the losses of a trial's snapshots."""
-    import torch
-
-    from fsl_sweep.learners.snapshot import restored
     from fsl_sweep.orchestrator.measuring.common_tasks import trained_benchmark
     from fsl_sweep.orchestrator.measuring.images import PoolImages
     from fsl_sweep.orchestrator.measuring.losses import losses_of
@@ -210,16 +190,12 @@ def _of_trial(
 
     benchmark = trained_benchmark(planned.spec, opened.benchmarks[MAIN])
     episode, support, sets = _objectives(opened, planned.spec, benchmark.train, options)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    images = PoolImages(benchmark.train.pool, benchmark, device)
+    images: PoolImages | None = None
     for epoch in epochs:
-        path = opened.ledger.trial(planned.id).check_snapshot(epoch)
-        learner, _ = restored(path.read_bytes(), str(path))
-        if (fixed := learner.fixed_way(learner.options)) not in (None, episode.way):
-            problem = f"{planned.method} answers tasks of {fixed} classes only"
-            raise ConfigError("", "--way", f"{problem}; write {fixed}, or leave it out")
+        learner, device = evaluated(opened, planned.id, epoch, planned.method, episode.way)
+        images = images or PoolImages(benchmark.train.pool, benchmark, device)
         try:
-            losses = losses_of(learner.to(device).eval(), images, list(sets.values()))
+            losses = losses_of(learner, images, list(sets.values()))
         except TrialFailure as failure:
             raise TrialFailure(f"{planned.method}, epoch {epoch}: {failure}") from failure
         yield SnapshotLosses(planned, epoch, episode, support, dict(zip(sets, losses, strict=True)))
@@ -232,9 +208,7 @@ def _objectives(
     from fsl_sweep.orchestrator.trial.objectives import fixed_support_of, objective_tasks
 
     assert spec.episodic is not None
-    shape = {key: getattr(options, key) for key in ("way", "shot", "query")}
-    written = {key: value for key, value in shape.items() if value is not None}
-    episode = spec.episodic.model_copy(update=written)
+    episode = options.shaped(spec.episodic)
     draw = partial(objective_tasks, train, episode, options.tasks, options.seed)
     support = fixed_support_of(spec, opened.plan.specs.values())
     if support is None or support.shot != episode.shot:
@@ -251,13 +225,13 @@ def _interval(snapshots: list[SnapshotLosses], key: str) -> dict[str, Any] | Non
     return {"mean": mean.mean, "low": mean.low, "high": mean.high, "n": mean.n}
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> Table:
+def _table(rows: Sequence[tuple[str, ...]]) -> blocks.Table:
     """Return a table of the columns that any row fills."""
     heads = ("method", "config", "episode", "epoch", "trials", "ML", "FIX-ML")
     kept = [at for at in range(len(heads)) if any(row[at] for row in rows)]
-    columns = words(*(heads[at] for at in kept if at < 3))
-    columns += numbers([heads[at] for at in kept if at >= 3])
-    return table(columns, [[row[at] for at in kept] for row in rows])
+    columns = blocks.words(*(heads[at] for at in kept if at < 3))
+    columns += blocks.numbers([heads[at] for at in kept if at >= 3])
+    return blocks.table(columns, [[row[at] for at in kept] for row in rows])
 
 
 def _row(means: Mapping[str, Any]) -> tuple[str, ...]:

@@ -6,21 +6,13 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import RunFolderError
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Block,
-    Document,
-    Paragraph,
-    Section,
-    Table,
-    numbers,
-    table,
-    words,
-)
+from fsl_sweep.orchestrator.report.document import blocks
+from fsl_sweep.orchestrator.report.figures.studies.mixtures import mixtures_figure
 from fsl_sweep.orchestrator.selection.comparing.mixture_curve import (
     MixtureCurve,
     PairCurve,
@@ -31,14 +23,16 @@ from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics import Interval
-from fsl_sweep.orchestrator.studies.base import Progress, Study, StudyOptions, lead_of, selectors
+from fsl_sweep.orchestrator.studies.base import (
+    Drawings,
+    Progress,
+    Study,
+    StudyOptions,
+    lead_of,
+    selectors,
+)
 from fsl_sweep.orchestrator.studies.trained_on import unit_of
 from fsl_sweep.orchestrator.text.printed import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fsl_sweep.orchestrator.report.figures.panel import Figure
 
 _UNSURE = "undecided everywhere"
 _BANDS = "of two seeds both, of more +- 95 % over seeds, of one +- 95 % over tasks"
@@ -77,10 +71,7 @@ class Mixtures(Study[StudyOptions, MixtureCurves]):
     heeds = ("snapshot", "hyperparameter", "choose_by", "method", "configuration")
 
     def result(
-        self,
-        evidence: Evidence,
-        options: StudyOptions,
-        progress: Progress,
+        self, evidence: Evidence, options: StudyOptions, progress: Progress
     ) -> MixtureCurves:
         """Read every lambda. Raises RunFolderError where no method is measured at several."""
         place = evidence.source.places[0]
@@ -112,16 +103,18 @@ class Mixtures(Study[StudyOptions, MixtureCurves]):
             every=_measuring(curves, place, "all"),
         )
 
-    def document(self, result: MixtureCurves) -> Document:
+    def document(self, result: MixtureCurves) -> blocks.Document:
         """Say who leads where; then accuracies, and how far they are from the linear mixture."""
-        return Document(
+        return blocks.Document(
             headline="Methods from base to novel classes",
-            answer=tuple(Paragraph(sentence) for sentence in _answer(result)),
+            answer=tuple(blocks.Paragraph(sentence) for sentence in _answer(result)),
             sections=(
-                Section(
+                blocks.Section(
                     "curves", f"Accuracy over P_BN(lambda) in %, {result.strategy}", _cells(result)
                 ),
-                Section("gaps", "P_BN(lambda) minus the linear mixture in points", _gaps(result)),
+                blocks.Section(
+                    "gaps", "P_BN(lambda) minus the linear mixture in points", _gaps(result)
+                ),
             ),
             warnings=tuple(_cautions(result.curves)),
         )
@@ -142,10 +135,8 @@ class Mixtures(Study[StudyOptions, MixtureCurves]):
             "pairs": [_plain_pair(pair) for pair in curves.pairs],
         }
 
-    def figures(self, result: MixtureCurves) -> "Mapping[str, Sequence[Figure]]":
+    def figures(self, result: MixtureCurves) -> Drawings:
         """Draw each method over lambda."""
-        from fsl_sweep.orchestrator.report.figures.studies.mixtures import mixtures_figure
-
         uniform = result.classes and result.classes[2]
         return {"answer": [mixtures_figure(result.curves, uniform)]}
 
@@ -206,30 +197,35 @@ def _answer(result: MixtureCurves) -> Iterator[str]:
         )
 
 
-def _cells(result: MixtureCurves) -> tuple[Block, ...]:
+def _cells(result: MixtureCurves) -> tuple[blocks.Block, ...]:
     shown = [[_shown(cell) for cell in method.cells] for method in result.curves.methods]
-    blocks: list[Block] = [_table(result, shown), Paragraph(f"Intervals: {_BANDS}.", "note")]
+    content: list[blocks.Block] = [
+        _table(result, shown),
+        blocks.Paragraph(f"Intervals: {_BANDS}.", "note"),
+    ]
     if result.classes:
         base, novel, weight = result.classes
         text = f"{novel} novel and {base} base classes are drawn alike"
-        blocks.append(Paragraph(f"At lambda {weight:.2f} = |N| / (|N| + |B|), {text}.", "note"))
-    return tuple(blocks)
+        content.append(
+            blocks.Paragraph(f"At lambda {weight:.2f} = |N| / (|N| + |B|), {text}.", "note")
+        )
+    return tuple(content)
 
 
-def _gaps(result: MixtureCurves) -> tuple[Block, ...]:
+def _gaps(result: MixtureCurves) -> tuple[blocks.Block, ...]:
     shown = [[_signed(gap) for gap in method.gaps] for method in result.curves.methods]
     note = (
         "+- 95 % for all of these together. The linear mixture is of BaseGen and NovelGen on the "
         "main tasks, not of rows 0 and 1."
     )
-    return _table(result, shown), Paragraph(note, "note")
+    return _table(result, shown), blocks.Paragraph(note, "note")
 
 
-def _table(result: MixtureCurves, columns: Sequence[Sequence[str]]) -> Table:
+def _table(result: MixtureCurves, columns: Sequence[Sequence[str]]) -> blocks.Table:
     """Return a row for each lambda that has any cell, a column for each method."""
     pairs = zip(result.curves.weights, zip(*columns, strict=True), strict=True)
     rows = [(f"{weight:g}", *cells) for weight, cells in pairs if any(cells)]
-    return table(words("lambda") + numbers([*result.names.values()]), rows)
+    return blocks.table(blocks.words("lambda") + blocks.numbers([*result.names.values()]), rows)
 
 
 def _cautions(curves: MixtureCurve) -> Iterable[str]:

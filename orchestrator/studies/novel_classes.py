@@ -4,7 +4,7 @@
 "Lessons from Chasing Few-Shot Learning Benchmarks", table 3 and appendix D. This needs torch.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, final
 
@@ -13,19 +13,11 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import BadData, ConfigError
 from fsl_sweep.orchestrator.records.paper_names import ClassSetName
 from fsl_sweep.orchestrator.records.snapshot import Snapshot
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Block,
-    Document,
-    Paragraph,
-    Section,
-    numbers,
-    table,
-    words,
-)
+from fsl_sweep.orchestrator.report.document import blocks
+from fsl_sweep.orchestrator.report.figures.studies.flips import spread_figure
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.statistics import (
     ConclusionStability,
-    Frequency,
     Interval,
     Spread,
     conclusion_stability,
@@ -35,13 +27,14 @@ from fsl_sweep.orchestrator.statistics import (
 )
 from fsl_sweep.orchestrator.studies.base import (
     Difference,
+    Drawings,
     Progress,
     Study,
-    StudyOptions,
     argument,
     option,
 )
-from fsl_sweep.orchestrator.studies.snapshot_pair import SnapshotPair, chosen_pair, nearest_pair
+from fsl_sweep.orchestrator.studies.snapshot_pair import Picked, chosen_pair, nearest_pair
+from fsl_sweep.orchestrator.studies.trained_on import ShapedOptions, evaluated
 from fsl_sweep.orchestrator.text.printed import counted
 
 if TYPE_CHECKING:
@@ -49,7 +42,6 @@ if TYPE_CHECKING:
     from fsl_sweep.datasets.tasks.classes import ClassTasks
     from fsl_sweep.orchestrator.measuring.class_sets import ClassSets, ClassSetScorer
     from fsl_sweep.orchestrator.planning.measure_request import MeasureRequest
-    from fsl_sweep.orchestrator.report.figures.panel import Figure
 
 Over = Literal["novel sets", "example sets"]
 _SPLITS: "dict[ClassSetName, tuple[SplitName | Literal['unused'], ...]]" = {
@@ -62,7 +54,7 @@ _SPLITS: "dict[ClassSetName, tuple[SplitName | Literal['unused'], ...]]" = {
 }
 
 
-class NovelClassesOptions(StudyOptions):
+class NovelClassesOptions(ShapedOptions):
     """Which snapshots, which class sets, and how many of what."""
 
     a: str = argument("A method.", "A")
@@ -82,9 +74,6 @@ class NovelClassesOptions(StudyOptions):
     epoch_b: int | None = option("Epoch of B. [chosen]", None, "E")
     trial_seed: int | None = option("Seed of the trials. [the first]", None, "S")
     delta: float = option("Excess that is an exaggeration.", 0.005, ge=0)
-    way: int | None = option("Classes of a task. [main]", None, "N")
-    shot: int | None = option("Support of a class.", None, "K")
-    query: int | None = option("Queries of a class.", None, "Q")
     apart: bool = option("Other tasks for A than for B, as the authors' code.", False)
     seed: int = option("Of the sets and tasks.", 0, ge=0)
     root: str | None = option("Where the run's data are now.", None, "PATH")
@@ -110,6 +99,11 @@ class SetFindings:
         """Return ``20 classes`` or ``100 examples a class``."""
         return _each(self.over, self.size)
 
+    @property
+    def title(self) -> str:
+        """Return ``100 random novel sets of 20 classes``."""
+        return f"{self.stability.flips.n} random {self.over} of {self.described}"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Flips:
@@ -117,9 +111,8 @@ class Flips:
 
     Attributes:
         options: tasks, delta and seed, and what else was asked.
-        pair: the snapshots a and b.
-        benchmark: its name.
-        number, images: of the classes of the large class set, and of their examples.
+        pair: the snapshots a and b, and how each was picked.
+        classes: the benchmark, the number of the classes of the large class set, and of images.
         class_set: the same in words, with the shape of a task.
         episode: way, shot and query of a task.
         truth: the difference a - b over the large class set.
@@ -128,10 +121,8 @@ class Flips:
     """
 
     options: NovelClassesOptions
-    pair: SnapshotPair
-    benchmark: str
-    number: int
-    images: int
+    pair: tuple[Picked, Picked]
+    classes: dict[str, str | int]
     class_set: str
     episode: dict[str, int]
     truth: Interval
@@ -141,7 +132,7 @@ class Flips:
     @property
     def names(self) -> tuple[str, str]:
         """Return the methods of the snapshots, told apart where both are of one."""
-        a, b = (snapshot.method for snapshot in self.pair.snapshots)
+        a, b = (snapshot.method for snapshot, _ in self.pair)
         return (f"{a} (A)", f"{b} (B)") if a == b else (a, b)
 
     @property
@@ -200,9 +191,7 @@ class NovelClasses(Study[NovelClassesOptions, Flips]):
         return Flips(
             options=options,
             pair=pair,
-            benchmark=benchmark,
-            number=whole.size,
-            images=len(whole.examples),
+            classes={"benchmark": benchmark, "number": whole.size, "images": len(whole.examples)},
             class_set=_described(drawn, options.classes),
             episode=asdict(drawn.shape),
             truth=truth,
@@ -210,16 +199,18 @@ class NovelClasses(Study[NovelClassesOptions, Flips]):
             sets=tuple(findings),
         )
 
-    def document(self, result: Flips) -> Document:
+    def document(self, result: Flips) -> blocks.Document:
         """Say which snapshot is truly better; then what each kind and size of sets showed."""
-        return Document(
+        (a, by), (b, _) = result.pair
+        picked = blocks.Paragraph(f"{a} against {b}, by {by}.")
+        return blocks.Document(
             headline=f"{result.names[0]} against {result.names[1]} on random class sets",
-            answer=(Paragraph(_truth(result)), *map(Paragraph, _often_wrong(result))),
+            answer=(blocks.Paragraph(_truth(result)), *map(blocks.Paragraph, _often_wrong(result))),
             sections=tuple(
-                Section(f"sets-{number}", _title(sets), _shown(result, sets))
+                blocks.Section(f"sets-{number}", sets.title, _shown(result, sets))
                 for number, sets in enumerate(result.sets)
             ),
-            banner=(Paragraph(f"{result.pair}."), Paragraph(f"Class set: {result.class_set}.")),
+            banner=(picked, blocks.Paragraph(f"Class set: {result.class_set}.")),
             warnings=tuple(
                 dict.fromkeys(s.stability.caution for s in result.sets if s.stability.caution)
             ),
@@ -227,26 +218,26 @@ class NovelClasses(Study[NovelClassesOptions, Flips]):
 
     def plain(self, result: Flips) -> dict[str, Any]:
         """Return all of it; differences and accuracies set by set."""
-        pairs = zip(result.pair.snapshots, result.pair.by, strict=True)
-        number, images = result.number, result.images
+        keys = ("method", "seed", "trial", "epoch")
         return {
-            "snapshots": [{**_plain_snapshot(snapshot), "by": by} for snapshot, by in pairs],
-            "classes": {"benchmark": result.benchmark, "number": number, "images": images},
+            "snapshots": [
+                {**{key: getattr(snapshot, key) for key in keys}, "by": by}
+                for snapshot, by in result.pair
+            ],
+            "classes": result.classes,
             "episode": result.episode,
             "seed": result.options.seed,
             "truth": {**asdict(result.truth), "scores": result.scores},
             "sets": [_plain_sets(result, sets) for sets in result.sets],
         }
 
-    def figures(self, result: Flips) -> "Mapping[str, Sequence[Figure]]":
+    def figures(self, result: Flips) -> Drawings:
         """Draw the differences of each kind and size of sets, and the accuracies."""
-        from fsl_sweep.orchestrator.report.figures.studies.flips import spread_figure
-
         rows = [(sets.described, sets.stability, sets.spreads) for sets in result.sets]
         return {"answer": [spread_figure(rows, result.names)]}
 
 
-def _pair(evidence: Evidence, options: NovelClassesOptions) -> SnapshotPair:
+def _pair(evidence: Evidence, options: NovelClassesOptions) -> tuple[Picked, Picked]:
     methods, epochs = (options.a, options.b), (options.epoch_a, options.epoch_b)
     if options.difference is None:
         return chosen_pair(evidence, methods, epochs, options.trial_seed)
@@ -267,7 +258,7 @@ def _decided(a: np.ndarray, b: np.ndarray) -> Interval:
 
 
 def _prepared(
-    evidence: Evidence, pair: SnapshotPair, options: NovelClassesOptions
+    evidence: Evidence, pair: tuple[Picked, Picked], options: NovelClassesOptions
 ) -> "tuple[str, ClassSets, list[ClassSetScorer]]":
     """Return the run's benchmark, its class set, and what answers for each snapshot."""
     from fsl_sweep.datasets.tasks.distribution import definite
@@ -277,34 +268,24 @@ def _prepared(
 
     opened = measure_request(evidence.source.places[0], MAIN, root=options.root)
     benchmark = opened.benchmarks[MAIN]
-    shape = {key: getattr(options, key) for key in ("way", "shot", "query")}
-    written = {key: value for key, value in shape.items() if value is not None}
-    episode = opened.plan.main.protocol.episode.model_copy(update=written)
+    episode = options.shaped(opened.plan.main.protocol.episode)
     large = class_set(benchmark, _SPLITS[options.classes])
     drawn = ClassSets(large, definite(episode_shape(episode)), options.seed)
-    return benchmark.name, drawn, [_scorer(opened, drawn, s) for s in pair.snapshots]
+    return benchmark.name, drawn, [_scorer(opened, drawn, snapshot) for snapshot, _ in pair]
 
 
 def _scorer(opened: "MeasureRequest", drawn: "ClassSets", snapshot: Snapshot) -> "ClassSetScorer":
-    """Embed the class set through a snapshot. Raises BadData if it cannot answer such tasks."""
-    import torch
-
-    from fsl_sweep.learners.snapshot import restored
+    """Embed the class set through a snapshot. Raises ConfigError if it answers no such tasks."""
     from fsl_sweep.orchestrator.measuring.class_sets import ClassSetScorer
     from fsl_sweep.orchestrator.measuring.common_tasks import trained_benchmark
     from fsl_sweep.orchestrator.measuring.images import PoolImages
     from fsl_sweep.orchestrator.records.protocol import MAIN
 
-    path = opened.ledger.trial(snapshot.trial).check_snapshot(snapshot.epoch)
-    learner, _ = restored(path.read_bytes(), str(path))
-    if (fixed := learner.fixed_way(learner.options)) not in (None, drawn.shape.way):
-        raise BadData(
-            f"{snapshot.method} answers tasks of {fixed} classes only; give --way {fixed}."
-        )
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    learner, device = evaluated(
+        opened, snapshot.trial, snapshot.epoch, snapshot.method, drawn.shape.way
+    )
     trained = trained_benchmark(opened.plan.specs[snapshot.trial], opened.benchmarks[MAIN])
     images = PoolImages(drawn.whole.pool, trained, device)
-    learner.to(device).eval()
     return ClassSetScorer(learner, images, drawn.whole.examples, trained.train.classes)
 
 
@@ -376,16 +357,11 @@ def _truth(result: Flips) -> str:
 
 def _often_wrong(result: Flips) -> Iterator[str]:
     for sets in result.sets:
-        flips = sets.stability.flips
-        share = f"{100 * flips.share:.1f} %"
-        yield f"Of {flips.n} random {sets.over} of {sets.described}, {share} have the order wrong."
+        share = f"{100 * sets.stability.flips.share:.1f} %"
+        yield f"Of {sets.title}, {share} have the order wrong."
 
 
-def _title(sets: SetFindings) -> str:
-    return f"{sets.stability.flips.n} random {sets.over} of {sets.described}"
-
-
-def _shown(result: Flips, sets: SetFindings) -> tuple[Block, ...]:
+def _shown(result: Flips, sets: SetFindings) -> tuple[blocks.Block, ...]:
     """Show shares with their 95 % intervals, and the spread over the sets."""
     stable, (better, _) = sets.stability, result.ordered
     events = (
@@ -393,9 +369,12 @@ def _shown(result: Flips, sets: SetFindings) -> tuple[Block, ...]:
         ("clear flips", stable.clear_flips),
         (f"exaggerated by > {100 * result.options.delta:g} points", stable.exaggerations),
     )
-    rows = [(name, *_often(event)) for name, event in events]
+    rows = [
+        (name, f"{100 * e.share:.1f}", f"{100 * e.low:.1f} to {100 * e.high:.1f}")
+        for name, e in events
+    ]
     ends = np.quantile(100 * result.sign * stable.differences, [0, 0.05, 0.5, 0.95, 1])
-    heads = numbers(["least", "5 %", "median", "95 %", "most"])
+    heads = blocks.numbers(["least", "5 %", "median", "95 %", "most"])
     lead = (f"lead of {better}, points", *(f"{end:+.2f}" for end in ends))
     spreads = [
         (
@@ -409,19 +388,10 @@ def _shown(result: Flips, sets: SetFindings) -> tuple[Block, ...]:
     ]
     titles = ["mean, %", "sd, points", "sd without task noise", "95 %"]
     return (
-        table(words("of the sets") + numbers(["share, %", "95 %"]), rows),
-        table((*words("over the sets"), *heads), [lead]),
-        table(words("accuracy over the sets") + numbers(titles), spreads),
+        blocks.table(blocks.words("of the sets") + blocks.numbers(["share, %", "95 %"]), rows),
+        blocks.table((*blocks.words("over the sets"), *heads), [lead]),
+        blocks.table(blocks.words("accuracy over the sets") + blocks.numbers(titles), spreads),
     )
-
-
-def _often(event: Frequency) -> tuple[str, str]:
-    return f"{100 * event.share:.1f}", f"{100 * event.low:.1f} to {100 * event.high:.1f}"
-
-
-def _plain_snapshot(snapshot: Snapshot) -> dict[str, Any]:
-    keys = ("method", "seed", "trial", "epoch")
-    return {key: getattr(snapshot, key) for key in keys}
 
 
 def _plain_sets(result: Flips, sets: SetFindings) -> dict[str, Any]:

@@ -10,14 +10,7 @@ from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.answer.deciding import would_decide
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Document,
-    Paragraph,
-    Section,
-    numbers,
-    table,
-    words,
-)
+from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.selection.comparing.power import (
     PowerAnalysis,
     SampleSize,
@@ -38,10 +31,10 @@ from fsl_sweep.orchestrator.studies.base import (
 )
 
 _COLUMNS = (
-    *words("methods"),
-    *numbers(["difference now (95 %)"]),
-    *words("by more"),
-    *numbers(["have", "needed", "time"]),
+    *blocks.words("methods"),
+    *blocks.numbers(["difference now (95 %)"]),
+    *blocks.words("by more"),
+    *blocks.numbers(["have", "needed", "time"]),
 )
 
 
@@ -101,22 +94,22 @@ class PlanNext(Study[PlanNextOptions, Planned]):
         _check_planned(needs, complete)
         return Planned(needs, evidence.question, options.effect, complete)
 
-    def document(self, result: Planned) -> Document:
+    def document(self, result: Planned) -> blocks.Document:
         """Say what would decide the best two; then every pair, cheapest first."""
         first = result.needs[0]
         decided = f"What there is tells {first.a} and {first.b} apart."
-        answer = [Paragraph(would_decide(first) if first.ways else decided)]
+        answer = [blocks.Paragraph(would_decide(first) if first.ways else decided)]
         if not result.complete:
             text = "The run is incomplete: seeds that it still plans count as more seeds."
-            answer.append(Paragraph(text))
+            answer.append(blocks.Paragraph(text))
         rows = [_row(needs, way) for needs, way in cheapest(result.needs)]
         rows += [(*_now(n), "decided", "", "", "") for n in result.needs if not n.ways]
-        blocks = Paragraph(_under(result)), table(_COLUMNS, rows)
+        content = blocks.Paragraph(_under(result)), blocks.table(_COLUMNS, rows)
         cautions = dict.fromkeys(needs.caution for needs in result.needs if needs.caution)
-        return Document(
+        return blocks.Document(
             headline="What would decide it",
             answer=tuple(answer),
-            sections=(Section("pairs", "Every pair", blocks),),
+            sections=(blocks.Section("pairs", "Every pair", content),),
             warnings=tuple(cautions),
         )
 

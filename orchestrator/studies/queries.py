@@ -1,21 +1,15 @@
 """How many queries make the open interval shortest, for a fixed number of novel examples."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from math import ceil, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, final
+from typing import Any, final
 
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
-from fsl_sweep.orchestrator.report.document.blocks import (
-    Block,
-    Document,
-    Paragraph,
-    Section,
-    numbers,
-    table,
-)
+from fsl_sweep.orchestrator.report.document import blocks
+from fsl_sweep.orchestrator.report.figures.studies.queries import queries_figure
 from fsl_sweep.orchestrator.selection.comparing.task_sizes import (
     MeasuredOpen,
     TaskSizes,
@@ -27,6 +21,7 @@ from fsl_sweep.orchestrator.statistics.sampling.task_sizing import (
     tasks_of_examples,
 )
 from fsl_sweep.orchestrator.studies.base import (
+    Drawings,
     Progress,
     Study,
     StudyOptions,
@@ -36,14 +31,11 @@ from fsl_sweep.orchestrator.studies.base import (
 )
 from fsl_sweep.orchestrator.studies.trained_on import trained_on
 
-if TYPE_CHECKING:
-    from fsl_sweep.orchestrator.report.figures.panel import Figure
-
 _SHOWN = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100)
 """Numbers of queries in the table, besides the best and those that are measured."""
 _DRAWN = 10
 """Fewest tasks in the figure: with less the interval is so long that it hides the others."""
-_COLUMNS = numbers(("q", "tasks", "predicted +-", "measured +-", "on tasks"))
+_COLUMNS = blocks.numbers(("q", "tasks", "predicted +-", "measured +-", "on tasks"))
 
 
 class QueriesOptions(StudyOptions):
@@ -54,19 +46,8 @@ class QueriesOptions(StudyOptions):
     root: str | None = option("Where the run's data are now, to count classes.", None, "PATH")
 
 
-class QueryRow(NamedTuple):
-    """A number of queries: so many tasks, and half of their open interval's width.
-
-    Attributes:
-        queries, tasks: q and T.
-        predicted: half-width in [0, 1].
-        measured: where there are such tasks.
-    """
-
-    queries: int
-    tasks: int
-    predicted: float
-    measured: MeasuredOpen | None
+QueryRow = tuple[int, int, float, MeasuredOpen | None]
+"""q and T, half of the open interval's predicted width in [0, 1], and a measured one, if any."""
 
 
 @final
@@ -124,7 +105,7 @@ class MethodQueries:
         for q in sorted({*_SHOWN, *measured, self.to_set}):
             known = measured.get(q)
             if self.tasks(q) >= 2 and (self.sizes.shot + q <= self.most or known):
-                rows.append(QueryRow(q, self.tasks(q), self._half_width(q), known))
+                rows.append((q, self.tasks(q), self._half_width(q), known))
         return rows
 
 
@@ -141,10 +122,7 @@ class Queries(Study[QueriesOptions, tuple[MethodQueries, ...]]):
     Options = QueriesOptions
 
     def result(
-        self,
-        evidence: Evidence,
-        options: QueriesOptions,
-        progress: Progress,
+        self, evidence: Evidence, options: QueriesOptions, progress: Progress
     ) -> tuple[MethodQueries, ...]:
         """Size the tasks of each method.
 
@@ -164,7 +142,7 @@ class Queries(Study[QueriesOptions, tuple[MethodQueries, ...]]):
             MethodQueries(named(size.method), size, examples, examples / classes) for size in sizes
         )
 
-    def document(self, result: tuple[MethodQueries, ...]) -> Document:
+    def document(self, result: tuple[MethodQueries, ...]) -> blocks.Document:
         """Say what to set; then predicted and measured half-widths of each method."""
         first, last = result[0], result[0].fitting[-1]
         shape = f"{first.sizes.way}-way {first.sizes.shot}-shot"
@@ -177,14 +155,14 @@ class Queries(Study[QueriesOptions, tuple[MethodQueries, ...]]):
         )
         measured = {m.queries: m.protocol for method in result for m in method.sizes.measured}
         under = ", ".join(f"q = {q} by '{measured[q]}'" for q in sorted(measured))
-        blocks = [Paragraph(_advice(result)), Paragraph(note, "note")]
+        content = [blocks.Paragraph(_advice(result)), blocks.Paragraph(note, "note")]
         if under:
-            blocks.append(Paragraph(f"Measured: {under}.", "note"))
-        return Document(
+            content.append(blocks.Paragraph(f"Measured: {under}.", "note"))
+        return blocks.Document(
             headline="Queries for short open intervals",
-            answer=tuple(blocks),
+            answer=tuple(content),
             sections=tuple(
-                Section(f"method-{number}", method.name, _shown(method))
+                blocks.Section(f"method-{number}", method.name, _shown(method))
                 for number, method in enumerate(result)
             ),
         )
@@ -193,15 +171,13 @@ class Queries(Study[QueriesOptions, tuple[MethodQueries, ...]]):
         """Return what each method's tasks say, and the table."""
         return [_plain(method) for method in result]
 
-    def figures(self, result: tuple[MethodQueries, ...]) -> "Mapping[str, Sequence[Figure]]":
+    def figures(self, result: tuple[MethodQueries, ...]) -> Drawings:
         """Draw the half-width over the number of queries."""
-        from fsl_sweep.orchestrator.report.figures.studies.queries import queries_figure
-
         lines = [
             (
                 method.sizes.method,
-                [(row.queries, row.predicted) for row in method.rows if row.tasks >= _DRAWN],
-                [(m.queries, m.half_width) for row in method.rows if (m := row.measured)],
+                [(q, predicted) for q, tasks, predicted, _ in method.rows if tasks >= _DRAWN],
+                [(m.queries, m.half_width) for *_, m in method.rows if m],
             )
             for method in result
         ]
@@ -247,28 +223,24 @@ def _advice(result: Sequence[MethodQueries]) -> str:
     return " ".join([f"For short open intervals set {shown} queries of each class.", *why])
 
 
-def _shown(method: MethodQueries) -> tuple[Block, ...]:
+def _shown(method: MethodQueries) -> tuple[blocks.Block, ...]:
     sizes = method.sizes
     best, a, b = sizes.variance.optimal(sizes.shot), sizes.variance.between, sizes.variance.within
     text = f"q* = {best:.1f}" if isfinite(best) else "no q*, because A is not above 0"
     counts = ", ".join(map(str, sizes.queries))
-    blocks: list[Block] = [
-        Paragraph(f"{text} (A {a:.3g}, B {b:.3g}, from tasks with q = {counts})"),
-        table(_COLUMNS, map(_cells, method.rows)),
+    content: list[blocks.Block] = [
+        blocks.Paragraph(f"{text} (A {a:.3g}, B {b:.3g}, from tasks with q = {counts})"),
+        blocks.table(_COLUMNS, map(_cells, method.rows)),
     ]
     if sizes.variance.caution:
-        blocks.append(Paragraph(f"Caution: {sizes.variance.caution}.", "alarm"))
-    return tuple(blocks)
+        content.append(blocks.Paragraph(f"Caution: {sizes.variance.caution}.", "alarm"))
+    return tuple(content)
 
 
 def _cells(row: QueryRow) -> tuple[str, ...]:
-    return (
-        str(row.queries),
-        f"{row.tasks:,}",
-        f"{100 * row.predicted:.2f}",
-        f"{100 * row.measured.half_width:.2f}" if row.measured else "",
-        f"{row.measured.tasks:,}" if row.measured else "",
-    )
+    queries, tasks, predicted, measured = row
+    ours = (f"{100 * measured.half_width:.2f}", f"{measured.tasks:,}") if measured else ("", "")
+    return str(queries), f"{tasks:,}", f"{100 * predicted:.2f}", *ours
 
 
 def _plain(method: MethodQueries) -> dict[str, Any]:
@@ -289,11 +261,11 @@ def _plain(method: MethodQueries) -> dict[str, Any]:
 
 
 def _plain_row(row: QueryRow) -> dict[str, Any]:
-    measured = row.measured
+    queries, tasks, predicted, measured = row
     return {
-        "queries": row.queries,
-        "tasks": row.tasks,
-        "predicted": row.predicted,
+        "queries": queries,
+        "tasks": tasks,
+        "predicted": predicted,
         "measured": measured and measured.half_width,
         "measured_tasks": measured and measured.tasks,
         "protocol": measured and measured.protocol,

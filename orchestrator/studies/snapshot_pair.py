@@ -1,7 +1,6 @@
 """Which two snapshots of a run to study: what a strategy chose, or two that differ so much."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -11,21 +10,8 @@ from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 
-
-class SnapshotPair(NamedTuple):
-    """Two snapshots, and how they were picked.
-
-    Attributes:
-        snapshots: of method A and of method B.
-        by: how each of them was picked.
-    """
-
-    snapshots: tuple[Snapshot, Snapshot]
-    by: tuple[str, str]
-
-    def __str__(self) -> str:
-        a, b = self.snapshots
-        return f"{a} against {b}, by {self.by[0]}"
+Picked = tuple[Snapshot, str]
+"""A snapshot, and how it was picked."""
 
 
 def chosen_pair(
@@ -33,7 +19,7 @@ def chosen_pair(
     methods: tuple[str, str],
     epochs: tuple[int | None, int | None],
     seed: int | None,
-) -> SnapshotPair:
+) -> tuple[Picked, Picked]:
     """Return what the leading strategy chose of both methods, for one seed; or other epochs.
 
     Raises:
@@ -43,7 +29,7 @@ def chosen_pair(
     """
     seed = _seed(evidence, methods, seed)
     lead, selections = evidence.lead, evidence.selected.selections
-    snapshots, by = list[Snapshot](), list[str]()
+    picked: list[Picked] = []
     for method, epoch, flag in zip(methods, epochs, ("--epoch-a", "--epoch-b"), strict=True):
         cell = (c.snapshot for c in selections if (c.method, c.strategy) == (method, lead))
         snapshot = next((chosen for chosen in cell if chosen.seed == seed), None)
@@ -54,17 +40,17 @@ def chosen_pair(
             if epoch not in known:
                 raise ConfigError("", flag, f"{method} has epochs {known[0]} to {known[-1]}")
             snapshot = Snapshot(snapshot.history, epoch)
-        snapshots.append(snapshot)
-        by.append(f"{lead}" if epoch is None else f"epoch given, configuration by {lead}")
-    a, b = snapshots
-    if (a.trial, a.epoch) == (b.trial, b.epoch):
-        raise ConfigError("", "A B", f"both are {a}; give --epoch-a or --epoch-b")
-    return SnapshotPair((a, b), (by[0], by[1]))
+        by = f"{lead}" if epoch is None else f"epoch given, configuration by {lead}"
+        picked.append((snapshot, by))
+    a, b = picked
+    if (a[0].trial, a[0].epoch) == (b[0].trial, b[0].epoch):
+        raise ConfigError("", "A B", f"both are {a[0]}; give --epoch-a or --epoch-b")
+    return a, b
 
 
 def nearest_pair(
     evidence: Evidence, methods: tuple[str, str], difference: float, seed: int | None
-) -> SnapshotPair:
+) -> tuple[Picked, Picked]:
     """Return the kept snapshots of two methods whose recorded NovelGen differ most nearly so much.
 
     Of all configurations and epochs, one seed, in either direction; report tasks. The true
@@ -86,7 +72,7 @@ def nearest_pair(
     if not np.isfinite(gaps[row, column]):
         raise BadData("There is only one kept snapshot to take a pair from.")
     by = f"recorded NovelGen, nearest to a difference of {100 * difference:.2f} points"
-    return SnapshotPair((first[row], second[column]), (by, by))
+    return (first[row], by), (second[column], by)
 
 
 def _kept(evidence: Evidence, ledger: Ledger, method: str, seed: int) -> list[Snapshot]:

@@ -1,17 +1,62 @@
-"""The benchmark that a run was trained on, opened again: no record says how many classes it has."""
+"""What a run was trained on and what it trained, opened again: its benchmark and its snapshots."""
 
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.catalogue import BENCHMARKS
-from fsl_sweep.orchestrator.errors import RunFolderError, UserError
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UserError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.records.model import Model
 from fsl_sweep.orchestrator.records.protocol import MAIN
+from fsl_sweep.orchestrator.studies.base import StudyOptions, option
 from fsl_sweep.orchestrator.sweepfile.reading import located
+
+if TYPE_CHECKING:
+    import torch
+
+    from fsl_sweep.orchestrator.planning.measure_request import MeasureRequest
+
+E = TypeVar("E", bound=Model)
+
+
+class ShapedOptions(StudyOptions):
+    """Options of a study that draws tasks for snapshots."""
+
+    way: int | None = option("Classes of a task. [as in the run]", None, "N", ge=1)
+    shot: int | None = option("Support of a class. [as in the run]", None, "K", ge=1)
+    query: int | None = option("Queries of a class. [as in the run]", None, "Q", ge=1)
+
+    def shaped(self, episode: E) -> E:
+        """Return the episode with the numbers that were written."""
+        numbers = self.model_dump(include={"way", "shot", "query"}, exclude_none=True)
+        return episode.model_copy(update=numbers)
+
+
+def evaluated(
+    opened: "MeasureRequest", trial: str, epoch: int, method: str, way: int | str
+) -> "tuple[Any, torch.device]":
+    """Return the learner of a snapshot in evaluation mode, and the device that it is on.
+
+    Raises:
+        RunFolderError: its weights are gone, or are not those that were measured.
+        ConfigError: it answers tasks of another number of classes only.
+    """
+    import torch
+
+    from fsl_sweep.learners.snapshot import restored
+
+    path = opened.ledger.trial(trial).check_snapshot(epoch)
+    learner, _ = restored(path.read_bytes(), str(path))
+    if (fixed := learner.fixed_way(learner.options)) not in (None, way):
+        problem = f"{method} answers tasks of {fixed} classes only; write {fixed}, or leave it out"
+        raise ConfigError("", "--way", problem)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return learner.to(device).eval(), device
 
 
 def trained_on(run: Path, root: str | None, instead: str) -> Benchmark:

@@ -20,7 +20,6 @@ from fsl_sweep.orchestrator.statistics.intervals import (
     checked,
     differences,
     mean_interval,
-    paired_interval,
     standard_error,
 )
 
@@ -134,31 +133,27 @@ def three_intervals(
     if closed is None and open_tasks is None:
         raise ValueError("Tasks drawn with or without replacement are needed.")
     pairs: dict[str, tuple[Interval, Interval]] = {}
-    apart: list[Interval] = []
+    apart: dict[str, Interval] = {}
+    for kind, tasks, over in (
+        ("closed", closed, mean_interval),
+        ("open", open_tasks, open_interval),
+    ):
+        if tasks is not None:
+            pairs[kind] = over(tasks[0], confidence), over(tasks[1], confidence)
+            apart[kind] = over(differences(*tasks), confidence, kind="paired")
+    on = "closed" if open_tasks is None else "open"
     says: dict[str, Says] = {}
-    if closed is not None:
-        apart.append(paired_interval(*closed, confidence))
-        pairs["closed"] = mean_interval(closed[0], confidence), mean_interval(closed[1], confidence)
-        says["closed"] = by_overlap(*pairs["closed"])
-    if open_tasks is not None:
-        apart.append(open_interval(differences(*open_tasks), confidence, kind="paired"))
-        pairs["open"] = (
-            open_interval(open_tasks[0], confidence),
-            open_interval(open_tasks[1], confidence),
-        )
-        if closed is not None:
-            says["closed paired"] = by_sign(apart[0])
-        says["open"] = by_overlap(*pairs["open"])
-    *before, paired = apart
-    says["paired"] = by_sign(paired)
+    for kind, pair in pairs.items():
+        says[kind] = by_overlap(*pair)
+        says["paired" if kind == on else f"{kind} paired"] = by_sign(apart[kind])
     return ThreeIntervals(
         closed=pairs.get("closed"),
         open=pairs.get("open"),
-        paired=paired,
-        paired_on="closed" if open_tasks is None else "open",
-        closed_paired=before[0] if before else None,
+        paired=apart[on],
+        paired_on=on,
+        closed_paired=apart.get("closed") if on == "open" else None,
         says=says,
-        cautions=_cautions(pairs, paired, open_tasks is None, reuse),
+        cautions=_cautions(pairs, apart[on], open_tasks is None, reuse),
     )
 
 
@@ -166,12 +161,7 @@ def example_uses(tasks: int, way: int, shot: int, query: int, examples: int) -> 
     """Return how often each of ``examples`` is used on average: T n (k + q) / examples.
 
     Above 1, tasks drawn with replacement have examples in common for certain.
-
-    Raises:
-        ValueError: a number is below 1 (a shot of 0 is none).
     """
-    if min(tasks, way, shot, query, examples) < 1:
-        raise ValueError("Tasks, ways, shots, queries and examples are counted from 1.")
     return tasks * way * (shot + query) / examples
 
 

@@ -25,15 +25,8 @@ def crossings(weights: Sequence[float], effects: Sequence[float]) -> tuple[float
     Args:
         weights: lambda, ascending in [0, 1].
         effects: accuracy of the first method minus that of the second at each.
-
-    Raises:
-        ValueError: the lengths differ, lambdas do not ascend in [0, 1], or a number is not finite.
     """
-    at, apart = checked(weights), comparable(checked(effects))
-    if len(at) != len(apart):
-        raise ValueError(f"{len(at)} lambdas have {len(apart)} differences.")
-    if at[0] < 0 or at[-1] > 1 or not (np.diff(at) > 0).all():
-        raise ValueError(f"Lambdas ascend between 0 and 1, unlike {at.tolist()}.")
+    at, apart = np.asarray(weights), comparable(effects)
     where: list[float] = []
     for i, j in pairwise(np.flatnonzero(apart)):
         if apart[i] * apart[j] < 0:
@@ -51,13 +44,11 @@ def mixture_gap(
         mixed: of the same snapshots on tasks of P_BN(lambda) ``[n1]``.
         base: on independent tasks of base classes ``[n2]``.
         novel: on independent tasks of novel classes ``[n3]``.
-        weight: lambda; what has no weight is not used.
+        weight: lambda, in [0, 1]; what has no weight is not used.
         confidence: in (0, 1).
 
     Raises:
-        ValueError: values are missing or not finite, or lambda or confidence is out of range.
+        ValueError: values are missing or not finite, or confidence is out of range.
     """
-    if not 0 <= weight <= 1:
-        raise ValueError(f"Lambda lies between 0 and 1, not {weight}.")
     parts = [(1.0, mixed), (weight - 1, base), (-weight, novel)]
     return weighted_interval([(w, checked(x)) for w, x in parts if w], confidence, "mixture")

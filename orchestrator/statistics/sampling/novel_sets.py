@@ -1,4 +1,4 @@
-"""What a random novel set, or a random set of examples, says of two snapshots, and how often.
+"""What random novel sets, or random sets of examples, say of a snapshot, and of the order of two.
 
 The truth is the difference over a large class set C_L; what a benchmark shows is the difference
 over a small random part of it. "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution",
@@ -13,15 +13,82 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from fsl_sweep.orchestrator.statistics.intervals import (
-    Interval,
-    check_confidence,
-    quantile,
-)
-from fsl_sweep.orchestrator.statistics.sampling.spread import FEW_SETS
+from fsl_sweep.orchestrator.statistics.intervals import Interval, check_confidence, quantile
+
+FEW_SETS = 30
 
 Method = Literal["wilson", "clopper-pearson"]
 """Of an interval of a share: close to its confidence on average, or never below it."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The accuracy of one snapshot over random sets of classes or of examples.
+
+    Attributes:
+        means: of each set, float64 ``[S]``: what a histogram shows.
+        mean: over the sets.
+        observed: standard deviation of ``means``, with what the tasks of each set add.
+        deviation: standard deviation over sets without it; 0 where tasks explain more than all.
+        low, high: its interval.
+        confidence: coverage that it aims at, in (0, 1).
+        caution: why not to trust it, or None.
+    """
+
+    means: np.ndarray
+    mean: float
+    observed: float
+    deviation: float
+    low: float
+    high: float
+    confidence: float
+    caution: str | None
+
+
+def novel_set_variance(accuracies: ArrayLike, confidence: float = 0.95) -> Spread:
+    """Return the spread of NovelGen over random sets of novel classes.
+
+    Args:
+        accuracies: ``[S, T]`` in T tasks of each of S random sets, the tasks drawn independently.
+        confidence: in (0, 1). The interval takes the sets' means to be normal.
+
+    Raises:
+        ValueError: there are fewer than 2 sets or tasks, values are not finite, or confidence is
+            not in (0, 1).
+
+    Source: "Two Sides of Meta-Learning Evaluation", appendix F.6 and figure 6, which shows
+    ``observed``.
+    """
+    return _spread(accuracies, confidence)
+
+
+def example_set_variance(accuracies: ArrayLike, confidence: float = 0.95) -> Spread:
+    """Return the spread of accuracy over random finite sets of examples of the same classes.
+
+    Arguments, results and exceptions as of ``novel_set_variance``.
+
+    Source: "Lessons from Chasing Few-Shot Learning Benchmarks", appendix D and figure 8.
+    """
+    return _spread(accuracies, confidence)
+
+
+def _spread(accuracies: ArrayLike, confidence: float) -> Spread:
+    check_confidence(confidence)
+    table = _table(accuracies)
+    sets, tasks = table.shape
+    means = table.mean(axis=1)
+    observed, of_tasks = float(np.var(means, ddof=1)), float(np.var(table, axis=1, ddof=1).mean())
+    # Of normal means, (S - 1) observed / variance is chi-squared.
+    most, least = special.chdtri(sets - 1, [(1 - confidence) / 2, (1 + confidence) / 2])
+    low, middle, high = (
+        sqrt(max(0.0, factor * observed - of_tasks / tasks))
+        for factor in ((sets - 1) / most, 1.0, (sets - 1) / least)
+    )
+    few = f"only {sets} sets" if sets < FEW_SETS else None
+    noise = "tasks explain all of it: draw more of them" if middle == 0 else None
+    return Spread(
+        means, float(means.mean()), sqrt(observed), middle, low, high, confidence, few or noise
+    )
 
 
 @dataclass(frozen=True)
@@ -51,15 +118,12 @@ def frequency(count: int, n: int, confidence: float = 0.95, method: Method = "wi
     """Return the frequency of an event in ``n`` independent draws.
 
     Raises:
-        ValueError: ``count`` is not from 0 to ``n``, ``n`` is 0, confidence outside (0, 1), or an
-            unknown method.
+        ValueError: ``count`` is not from 0 to ``n``, ``n`` is 0, or confidence outside (0, 1).
     """
     if n < 1 or not 0 <= count <= n:
         raise ValueError(f"An event cannot happen {count} times in {n}.")
     check_confidence(confidence)
-    if method not in ("wilson", "clopper-pearson"):
-        raise ValueError(f"An interval is 'wilson' or 'clopper-pearson', not {method!r}.")
-    ends = _wilson if method == "wilson" else _clopper_pearson
+    ends = {"wilson": _wilson, "clopper-pearson": _clopper_pearson}[method]
     low, high = ends(count, n, (1 + confidence) / 2)
     # At its end of the scale an interval reaches it; rounding might stop it just short.
     low, high = (0.0 if count == 0 else low), (1.0 if count == n else high)
@@ -143,7 +207,9 @@ def conclusion_stability(
         ValueError: fewer than 2 sets or 2 tasks, shapes that differ, values that are not finite, a
             true difference of 0, which has no order to flip, or a negative ``delta``.
     """
-    first, second = _tables(a, b)
+    first, second = _table(a), _table(b)
+    if first.shape != second.shape:
+        raise ValueError(f"Shapes differ: {first.shape} and {second.shape}.")
     if not np.isfinite(truth.mean) or truth.mean == 0:
         raise ValueError(f"A true difference of {truth.mean} has no order that could flip.")
     if not delta >= 0:
@@ -179,18 +245,14 @@ def conclusion_stability(
     )
 
 
-def _tables(*accuracies: ArrayLike) -> list[np.ndarray]:
-    """Return accuracies as float64 ``[S, T]``."""
-    tables = [np.asarray(values, dtype=np.float64) for values in accuracies]
-    for table in tables:
-        if table.ndim != 2 or min(table.shape) < 2:
-            raise ValueError(f"2 sets of 2 tasks or more are needed, not {table.shape}.")
-        if not np.isfinite(table).all():
-            bad = np.count_nonzero(~np.isfinite(table))
-            raise ValueError(f"{bad} of the accuracies are not finite.")
-    if len({table.shape for table in tables}) > 1:
-        raise ValueError(f"Shapes differ: {' and '.join(str(table.shape) for table in tables)}.")
-    return tables
+def _table(accuracies: ArrayLike) -> np.ndarray:
+    """Return accuracies as float64 ``[S, T]``. Raises ValueError if they tell no spread."""
+    table = np.asarray(accuracies, dtype=np.float64)
+    if table.ndim != 2 or min(table.shape) < 2 or not np.isfinite(table).all():
+        raise ValueError(
+            f"Finite accuracies [sets, tasks], 2 or more of each, are needed, not {table.shape}."
+        )
+    return table
 
 
 def _errors(table: np.ndarray) -> np.ndarray:

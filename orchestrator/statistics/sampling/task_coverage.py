@@ -8,9 +8,15 @@ such distributions.
 Source: "Two Sides of Meta-Learning Evaluation: In vs. Out of Distribution", appendix B.
 """
 
-from math import log
+from math import ceil, floor, log
 
-NOT_A_SHARE = "must lie between 0 and 1"
+import numpy as np
+
+from fsl_sweep.datasets.randomness import distinct
+
+_DRAWS = 2 * 10**7
+_AT_ONCE = 2 * 10**6
+"""Classes drawn in a simulation, and of them held in memory at once."""
 
 
 def expected_classes_lower_bound(classes: int, way: int, tasks: int, gamma: float) -> float:
@@ -33,10 +39,8 @@ def expected_classes_lower_bound(classes: int, way: int, tasks: int, gamma: floa
 def classes_variance_bound(way: int, tasks: int) -> float:
     """Return the greatest variance of Z: n^2 N / 2.
 
-    Source: Theorem 2. Arguments and exceptions as of ``expected_classes_lower_bound``.
+    Source: Theorem 2. Arguments as of ``expected_classes_lower_bound``.
     """
-    _check_count("classes of a task", way)
-    _check_count("tasks", tasks)
     return way**2 * tasks / 2
 
 
@@ -60,11 +64,8 @@ def tasks_for_overlap(classes: int, way: int, rho: float, gamma: float) -> float
     number.
 
     Source: Corollary 1; its example is rho 0.01, gamma 0.5, n 5: 2.397 L. ``rho`` lies in (0, 1);
-    other arguments and exceptions as of ``expected_classes_lower_bound``.
+    other arguments as of ``expected_classes_lower_bound``.
     """
-    _check_distribution(classes, way, gamma)
-    if not 0 < rho < 1:
-        raise ValueError(f"rho {NOT_A_SHARE}, not {rho}.")
     return log(4 / rho) * classes / (gamma * way)
 
 
@@ -74,46 +75,74 @@ def few_classes_probability_bound(tasks: int, eta: float, gamma: float) -> float
     For L >= n N: (1 + gamma)^2 / (2 (1 - eta)^2 gamma^2 N), and at most 1.
 
     Source: Theorem 4, with Corollary 2 (``expected_classes_of_many``). ``eta`` lies in (0, 1);
-    other arguments and exceptions as of ``expected_classes_lower_bound``.
+    other arguments as of ``expected_classes_lower_bound``.
     """
-    _check_count("tasks", tasks)
-    _check_gamma(gamma)
-    if not 0 < eta < 1:
-        raise ValueError(f"eta {NOT_A_SHARE}, not {eta}.")
     return min(1.0, (1 + gamma) ** 2 / (2 * (1 - eta) ** 2 * gamma**2 * tasks))
 
 
 def expected_classes_of_many(way: int, tasks: int, gamma: float) -> float:
     """Return the least mean of Z where L >= n N: gamma n N / (1 + gamma).
 
-    Source: Corollary 2. Arguments and exceptions as of ``expected_classes_lower_bound``.
+    Source: Corollary 2. Arguments as of ``expected_classes_lower_bound``.
     """
-    _check_count("classes of a task", way)
-    _check_count("tasks", tasks)
-    _check_gamma(gamma)
     return gamma * way * tasks / (1 + gamma)
+
+
+def simulated_coverage(
+    classes: int, way: int, train_tasks: int, test_tasks: int, gamma: float, seed: int = 0
+) -> tuple[np.ndarray, float]:
+    """Draw training and test tasks from one distribution that Assumption 1 just allows.
+
+    Half of the classes (fewer, where others would have to be in more than every task) are in a
+    task with probability gamma n / L, the others equally often in what is left.
+    Up to 1,000 draws, fewer where they are large. Arguments as of ``disjoint_probability_bound``,
+    which checks them.
+
+    Returns:
+        Of each draw of all tasks, the number of classes in the training tasks, int64
+        ``[repeats]``; and the share of draws in which training and test tasks have no class in
+        common.
+    """
+    least = gamma * way / classes
+    # Until the rarest of the classes has been seen, and a few times as long as that.
+    needed = min(max(train_tasks, test_tasks), ceil(2 * (1 + log(classes)) / least))
+    repeats = max(10, min(1000, _DRAWS // (2 * way * needed)))
+    rng = np.random.default_rng(seed)
+    train, test = (
+        _covered(classes, way, tasks, least, repeats, rng) for tasks in (train_tasks, test_tasks)
+    )
+    return train.sum(axis=1), float(np.mean(~(train & test).any(axis=1)))
+
+
+def _covered(
+    classes: int, way: int, tasks: int, least: float, repeats: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return whether each class is in any of the tasks, bool ``[repeats, classes]``."""
+    most_rare = classes if least >= 1 else floor((classes - way) / (1 - least) + 1e-9)
+    rare = min(classes // 2, most_rare)
+    expected = rare * least
+    covered = np.zeros((repeats, classes), dtype=bool)
+    left, chunk = tasks, max(1, _AT_ONCE // (repeats * way))
+    while left and not covered.all():
+        rows = np.repeat(np.arange(repeats), now := min(left, chunk))
+        # So many of the rare ones, by chance rounded up or down, that their mean is right.
+        of_rare = floor(expected) + (rng.random(len(rows)) < expected - floor(expected))
+        for first, size, count, most in (
+            (0, rare, of_rare, ceil(expected)),
+            (rare, classes - rare, way - of_rare, way - floor(expected)),
+        ):
+            drawn = distinct(rng, np.full(len(rows), size), most)
+            task, place = np.nonzero(np.arange(most) < count[:, None])
+            covered[rows[task], first + drawn[task, place]] = True
+        left -= now
+    return covered
 
 
 def _unseen(classes: int, way: int, tasks: int, gamma: float) -> float:
     """Return the probability that the rarest class is in none of the tasks."""
-    _check_distribution(classes, way, gamma)
-    _check_count("tasks", tasks)
+    if not (0 < gamma <= 1 and 0 < way <= classes and tasks > 0):
+        raise ValueError(
+            f"{tasks} tasks of {way} of {classes} classes, gamma {gamma}: each number is above 0, "
+            "gamma at most 1, and no task has more classes than there are."
+        )
     return (1 - gamma * way / classes) ** tasks
-
-
-def _check_distribution(classes: int, way: int, gamma: float) -> None:
-    _check_count("classes of a task", way)
-    _check_count("classes", classes)
-    if classes < way:
-        raise ValueError(f"Tasks of {way} classes need {way} classes or more, not {classes}.")
-    _check_gamma(gamma)
-
-
-def _check_gamma(gamma: float) -> None:
-    if not 0 < gamma <= 1:
-        raise ValueError(f"gamma must be above 0 and at most 1, not {gamma}.")
-
-
-def _check_count(what: str, count: int) -> None:
-    if isinstance(count, bool) or count != int(count) or count < 1:
-        raise ValueError(f"The number of {what} must be a whole number from 1, not {count}.")

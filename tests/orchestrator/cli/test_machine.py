@@ -43,15 +43,6 @@ def message_of(capsys, place, monkeypatch):
     return run
 
 
-def test_a_cluster_that_cannot_be_reached(tmp_path, message_of):
-    run = tmp_path / "run"
-    asked = [sweep_file(tmp_path, 1), "-o", run, "--address"]
-    message = message_of(*asked, "127.0.0.1:1")
-    assert message.startswith("fsl-sweep: No Ray cluster can be reached at 127.0.0.1:1: Connection")
-    assert invoke(["run", *map(str, asked), "nowhere"]) == 2
-    assert not run.exists()
-
-
 @pytest.mark.slow
 @pytest.mark.xdist_group("ray")
 def test_ray_that_cannot_start(tmp_path, message_of, monkeypatch):

@@ -77,7 +77,7 @@ def regret_by_budget(
         selections = [choice for choice in selected.selections if choice.method == method]
         references = {choice.seed: choice.regret + choice.means["novel"] for choice in selections}
         trials = {seed: group for (name, seed), group in replicates.items() if name == method}
-        if set(references) != set(trials):
+        if not selections or set(references) != set(trials):
             continue
         first_strategy = selections[0].strategy
         choices = [choice for choice in selections if choice.strategy == first_strategy]

@@ -125,7 +125,7 @@ def test_a_method_without_a_whole_seed_has_no_number() -> None:
 
 def test_nothing_recorded_yet_still_reports() -> None:
     given = [trial("PN", "1", end=None), trial("RR", "1", end=None)]
-    report = build(INFO, given)
+    report = build(replace(INFO, hyperparameter=("val", "budgeted-oracle(1)")), given)
     text = to_text(report)
     assert "INCOMPLETE" in text
     assert "PN is left out of the table: some of its planned trials are not usable." in text

@@ -13,7 +13,6 @@ from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.document.blocks import (
     Block,
     Document,
-    Lines,
     Paragraph,
     Section,
     numbers,
@@ -307,4 +306,4 @@ def _hint(result: Compared) -> Iterable[Block]:
     arguments = ["measure", result.place, *like, "--without-replacement", "--tasks", 1000000]
     command = shlex.join(map(str, ["fsl-sweep", *arguments, "--snapshots", "chosen"]))
     yield Paragraph("Open intervals are not measured yet. This measures them:")
-    yield Lines((command,))
+    yield Paragraph(command, "command")

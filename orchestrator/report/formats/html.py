@@ -97,24 +97,24 @@ def shown(block: blocks.Block) -> str:
     match block:
         case blocks.Forest():
             return ""  # a figure shows it
+        case blocks.Paragraph(text, "heading"):
+            return f"<h3>{escaped(text)}</h3>"
+        case blocks.Paragraph(text, "command"):
+            return f'<pre class="wide" tabindex="0">{escaped(text)}</pre>'
         case blocks.Paragraph(text, tone):
             return f'<p class="{tone}">{escaped(text)}</p>' if tone else f"<p>{escaped(text)}</p>"
         case blocks.Bullets(items):
             return f"<ul>{''.join(f'<li>{escaped(item)}</li>' for item in items)}</ul>"
         case blocks.Table(columns, groups):
             heads = "".join(
-                f'<th scope="col"{_number(column.numeric)}>{escaped(column.name)}</th>'
-                for column in columns
+                f'<th scope="col"{_number(numeric)}>{escaped(name)}</th>'
+                for name, numeric in columns
             )
             bodies = "\n".join(_group(block, group) for group in groups)
             return (
                 f'<div class="wide" tabindex="0"><table><thead><tr>{heads}</tr></thead>\n'
                 f"{bodies}</table></div>"
             )
-        case blocks.Heading(text):
-            return f"<h3>{escaped(text)}</h3>"
-        case blocks.Lines(lines):
-            return f'<pre class="wide" tabindex="0">{escaped(chr(10).join(lines))}</pre>'
 
 
 def _figure(figure: Figure) -> str:
@@ -151,8 +151,8 @@ def _group(table: blocks.Table, group: blocks.Group) -> str:
 
 def _row(table: blocks.Table, row: blocks.Row) -> str:
     cells = "".join(
-        f"<td{_look(column.numeric, cell)}>{escaped(cell)}</td>"
-        for column, cell in zip(table.columns, row.cells, strict=True)
+        f"<td{_look(numeric, cell)}>{escaped(cell)}</td>"
+        for (_, numeric), cell in zip(table.columns, row.cells, strict=True)
     )
     return f'<tr class="reference">{cells}</tr>' if row.reference else f"<tr>{cells}</tr>"
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.report.content import Cost, RunInfo
+from fsl_sweep.orchestrator.report.content import RunInfo
 from fsl_sweep.orchestrator.report.curves import curves_of
 from fsl_sweep.orchestrator.report.over_protocols import Reader, UnderProtocol, over_protocols
 from fsl_sweep.orchestrator.report.report import Report
@@ -160,14 +160,12 @@ def _budget_curve(evidence: Evidence) -> tuple[BudgetPoint, ...]:
     return regret_by_budget(evidence.complete, evidence.selected, question.snapshot, used)
 
 
-def _cost(histories: Sequence[TrialHistory]) -> Cost | None:
+def _cost(histories: Sequence[TrialHistory]) -> tuple[float, float, bool] | None:
     both = ("train_seconds", "evaluation_seconds")
-    recorded = [t for t in {t.trial: t for t in histories}.values() if len(t.epochs)]
-    timed = [t for t in recorded if all(name in t.curves for name in both)]
-    if not timed:
-        return None
-    train, evaluation = (sum(float(t.curves[name].sum()) for t in timed) for name in both)
-    return Cost(train, evaluation, len(timed) == len(recorded))
+    recorded = {trial.trial: trial.curves for trial in histories if len(trial.epochs)}.values()
+    timed = [curves for curves in recorded if all(name in curves for name in both)]
+    train, evaluation = (sum(float(curves[name].sum()) for curves in timed) for name in both)
+    return (train, evaluation, len(timed) == len(recorded)) if timed else None
 
 
 def _provenance(info: RunInfo) -> dict[str, list[dict[str, str]]]:

@@ -87,20 +87,6 @@ class RunInfo:
 
 
 @dataclass(frozen=True)
-class Cost:
-    """Wall-clock seconds over all recorded epochs.
-
-    Attributes:
-        train_seconds, evaluation_seconds: in training and in measuring.
-        everywhere: whether they are known of every trial that recorded an epoch.
-    """
-
-    train_seconds: float
-    evaluation_seconds: float
-    everywhere: bool = True
-
-
-@dataclass(frozen=True)
 class Answer:
     """What a reader wants to know first.
 
@@ -135,7 +121,8 @@ class RunContent:
         needs: what would tell each pair of methods apart under the leading strategy; empty where
             nothing can be predicted.
         curves: learning curves of a few trials, and ``curves_total``, of how many.
-        cost: what the run took; None where no seconds were recorded, as in a table.
+        cost: wall-clock seconds of training and of measuring, and whether they are known of every
+            trial that recorded an epoch; None where no trial has any, as in a table.
         selectors: name, source and version of each selector in use.
         over_methods: strategies compared with each other over all methods, by regret.
         overtuning: what choosing a configuration lost against taking the first one.
@@ -165,7 +152,7 @@ class RunContent:
     ranked: Callable[[], tuple[TrialRankCorrelation, ...]]
     curves: tuple[Curve, ...]
     curves_total: int
-    cost: Cost | None
+    cost: tuple[float, float, bool] | None
     selectors: Mapping[str, Sequence[Mapping[str, str]]]
     over_methods: StrategyComparison
     overtuning: tuple[Overtuning, ...] = ()

@@ -1,31 +1,19 @@
 """Learning curves of a few configurations, with what every snapshot selector picked."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
-from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
+from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selection.choices import Chosen
 
+Curve = tuple[TrialHistory, Mapping[str, int]]
+"""A trial, whose scores on the selection tasks are shown, and the epoch of each snapshot selector.
 
-@dataclass(frozen=True)
-class Curve:
-    """A trial's progression on the selection tasks.
-
-    Attributes:
-        trial: which one.
-        picks: epoch by snapshot selector; a selector that had nothing to choose by is absent.
-    """
-
-    trial: TrialHistory
-    picks: Mapping[str, int]
-
-    def scores(self, measure: Measure) -> np.ndarray:
-        """Return accuracies in [0, 1] by epoch, float64 ``[E]``."""
-        return self.trial.scores[measure, "selection"].means
+A selector that had nothing to choose by is absent.
+"""
 
 
 def curves_of(
@@ -46,7 +34,7 @@ def curves_of(
     kept = {*[key for turn in zip_longest(*queues) for key in turn if key is not None][:limit]}
     shown = [trial for key, trials in groups.items() if key in kept for trial in trials]
     total = sum(map(len, groups.values()))
-    return tuple(_curve(trial, chosen, selectors) for trial in shown), total
+    return tuple((trial, _picks(trial, chosen, selectors)) for trial in shown), total
 
 
 def _best(trials: Sequence[TrialHistory]) -> float:
@@ -55,11 +43,11 @@ def _best(trials: Sequence[TrialHistory]) -> float:
     return float(np.mean([np.nanmax([0.0, *means]) for means in tables]))
 
 
-def _curve(trial: TrialHistory, chosen: Chosen, selectors: Sequence[str]) -> Curve:
+def _picks(trial: TrialHistory, chosen: Chosen, selectors: Sequence[str]) -> dict[str, int]:
     picks: dict[str, int] = {}
     for name in selectors:
         try:
             picks[name] = chosen.epoch(trial, name)
         except SelectionError:
             continue
-    return Curve(trial, picks)
+    return picks

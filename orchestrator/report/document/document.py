@@ -100,12 +100,12 @@ def _curves(report: RunContent) -> Iterable[blocks.Block]:
         return
     selectors = report.info.snapshot
     rows = []
-    for curve in report.curves:
-        trial = curve.trial
+    for trial, picks in report.curves:
         cells = [trial.method, wording.values(trial.hyperparameters), str(trial.seed)]
         for measure in MEASURES:
-            cells.append(" to ".join(map(wording.percent, curve.scores(measure)[[0, -1]])))
-        cells += [str(curve.picks.get(name, "-")) for name in selectors]
+            ends = trial.scores[measure, "selection"].means[[0, -1]]
+            cells.append(" to ".join(map(wording.percent, ends)))
+        cells += [str(picks.get(name, "-")) for name in selectors]
         rows.append(cells)
     measures = [f"{SHOWN_AS[measure]}, first to last" for measure in MEASURES]
     heads = [f"epoch by {wording.snapshot_by(name)}" for name in selectors]
@@ -123,10 +123,11 @@ def _cautions(report: RunContent) -> Iterable[blocks.Block]:
 
 def _cost(report: RunContent) -> Iterable[blocks.Block]:
     if (cost := report.cost) is not None:
-        over = "all trials" if cost.everywhere else "those trials whose times were recorded"
+        train, evaluation, everywhere = cost
+        over = "all trials" if everywhere else "those trials whose times were recorded"
         yield blocks.Paragraph(
-            f"{wording.duration(cost.train_seconds)} of training and "
-            f"{wording.duration(cost.evaluation_seconds)} of measuring, over {over}."
+            f"{wording.duration(train)} of training and {wording.duration(evaluation)} of "
+            f"measuring, over {over}."
         )
 
 

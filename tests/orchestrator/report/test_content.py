@@ -204,14 +204,14 @@ def test_piped_text_has_no_width_and_drops_nothing(usual: Report) -> None:
 
 def test_curves_are_few_and_fairly_shared() -> None:
     report = build(INFO, runs(), curves=4, bootstrap=0)
-    methods = [curve.trial.method for curve in report.curves]
+    methods = [trial.method for trial, _ in report.curves]
     # Two configurations of the first method, all three seeds of each.
     assert methods == ["PN"] * 6 + ["FIX-PN"] * 3 + ["MetaOptNet-RR"] * 3
     assert "12 of 18 trials are shown" in to_text(report)
     # Every pick is marked under the point that it picked.
-    curve = report.curves[0]
-    assert curve.picks["last"] == 40
-    assert curve.picks["oracle"] == 1 + int(np.argmax(curve.scores("novel")))
+    first, picks = report.curves[0]
+    assert picks["last"] == 40
+    assert picks["oracle"] == 1 + int(np.argmax(first.scores["novel", "selection"].means))
 
 
 def test_only_fronts_leave_no_method_out() -> None:

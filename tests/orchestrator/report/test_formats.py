@@ -272,8 +272,8 @@ def test_figures_are_well_formed_and_hold_their_data(whole: Report, drawn: None)
     text = "".join(drawings)
     points = [p for one in whole.tradeoffs for p in one.points]
     assert all(f"BaseGen {100 * p.base:.2f}, NovelGen {100 * p.novel:.2f}" in text for p in points)
-    for curve in whole.curves:
-        for name, epoch in curve.picks.items():
+    for _, picks in whole.curves:
+        for name, epoch in picks.items():
             assert f"<title>{name}: epoch {epoch} (seed " in text
 
 

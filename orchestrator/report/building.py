@@ -7,11 +7,10 @@ from functools import partial
 import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.report.configurations import curves_of, tradeoffs_of
 from fsl_sweep.orchestrator.report.content import RunInfo
-from fsl_sweep.orchestrator.report.curves import curves_of
 from fsl_sweep.orchestrator.report.over_protocols import Reader, UnderProtocol, over_protocols
 from fsl_sweep.orchestrator.report.report import Report
-from fsl_sweep.orchestrator.report.tradeoff import tradeoffs_of
 from fsl_sweep.orchestrator.selection.budget_curve import BudgetPoint, regret_by_budget
 from fsl_sweep.orchestrator.selection.comparing.comparison import rank_methods
 from fsl_sweep.orchestrator.selection.comparing.overtuning import overtuning_of

@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
-from fsl_sweep.orchestrator.report.curves import Curve
+from fsl_sweep.orchestrator.report.configurations import Curve, TradeOff
 from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
-from fsl_sweep.orchestrator.report.tradeoff import TradeOff
 from fsl_sweep.orchestrator.selection.budget_curve import BudgetPoint
 from fsl_sweep.orchestrator.selection.comparing.comparison import (
     MethodComparison,

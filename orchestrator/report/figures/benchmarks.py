@@ -5,27 +5,20 @@ from dataclasses import replace
 
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import BenchmarksContent
-from fsl_sweep.orchestrator.report.document.benchmarks import bar_of
+from fsl_sweep.orchestrator.report.document import benchmarks
 from fsl_sweep.orchestrator.report.figures.intervals import panel_of
 from fsl_sweep.orchestrator.report.figures.panel import Figure
 
 
-def _intervals(report: BenchmarksContent) -> str:
-    lines = "Two benchmarks have no" if len(report.reports) == 2 else "Lines: 95 %"
-    return f"{lines} interval over benchmarks; small dots: benchmarks."
-
-
 def regrets(report: BenchmarksContent) -> Iterable[Figure]:
-    """Draw what choosing by each strategy costs."""
-    if report.over is None or not report.over.strategies:
-        return
-    lead, cells = report.lead, report.over.strategies
-    shown = [cell for cell in cells if not cell.strategy.oracle or cell.strategy == lead]
-    shown.sort(key=lambda cell: cell.strategy != lead)
-    bars = [bar_of(str(cell.strategy), cell.regret, cell.regrets) for cell in shown]
-    panel = panel_of(bars, "regret, points", digits=".2f", zero=True)
-    caption = f"Regret against {wording.FULL_ORACLE}, mean over methods. {_intervals(report)}"
-    yield Figure("regret", f"{caption} Less is better.", (), [panel])
+    """Draw what choosing by each strategy costs, as the forest plot of the answer."""
+    for plot in benchmarks.regrets(report):
+        caption = (
+            f"Regret against {wording.FULL_ORACLE}, mean over methods. {plot.note} Small dots: "
+            "benchmarks. Less is better."
+        )
+        panel = panel_of(plot.bars, plot.title, digits=".2f", zero=True)
+        yield Figure("regret", caption, (), [panel])
 
 
 def methods(report: BenchmarksContent) -> Iterable[Figure]:
@@ -33,10 +26,14 @@ def methods(report: BenchmarksContent) -> Iterable[Figure]:
     if report.over is None or not report.over.methods:
         return
     cells = sorted(enumerate(report.over.methods), key=lambda cell: -cell[1].mean.mean)
-    bars = [replace(bar_of(c.method, c.mean, c.means), number=number) for number, c in cells]
+    bars = [
+        replace(benchmarks.bar_of(cell.method, cell.mean, cell.means), number=number)
+        for number, cell in cells
+    ]
     metric = wording.metric(report.base_weight)
     caption = (
-        f"{metric} under {report.lead}. {_intervals(report)} Methods share the benchmarks, so that "
-        "those that differ may overlap: the differences below are paired."
+        f"{metric} under {report.lead}. {benchmarks.intervals(report)} Small dots: benchmarks. "
+        "Methods share the benchmarks, so that those that differ may overlap: the differences "
+        "below are paired."
     )
     yield Figure("methods", caption, (), [panel_of(bars, f"{metric}, %")])

@@ -8,8 +8,8 @@ import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS, Measure, TrialHistory
 from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.configurations import Curve
 from fsl_sweep.orchestrator.report.content import RunContent
-from fsl_sweep.orchestrator.report.curves import Curve
 from fsl_sweep.orchestrator.report.document.blocks import grouped
 from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, cut, in_ems, line, tooltip
 from fsl_sweep.orchestrator.report.figures.style import INK, RULES, SOFT, colour

@@ -2,18 +2,20 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from math import isfinite, isnan, nan
+from math import isnan, nan
 
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import RunContent
 from fsl_sweep.orchestrator.report.document.blocks import Bar, grouped
-from fsl_sweep.orchestrator.report.document.forest import TWO_SEEDS, bars_of
+from fsl_sweep.orchestrator.report.document.forest import forest as blocks_of
 from fsl_sweep.orchestrator.report.figures.intervals import panel_of
 from fsl_sweep.orchestrator.report.figures.panel import Figure
 from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
 
 ROWS = 32
 """The most rows of a figure: with more, only those of the leading strategy are shown."""
+
+MARKS = "Small dots: seeds. Open diamond: the oracle, which reads novel scores."
 
 TRAINED_AGAIN = "methods, trained again: seeds, tasks, selection"
 THESE_SNAPSHOTS = "these snapshots only: tasks"
@@ -27,40 +29,20 @@ NEITHER = " No interval is known: the selection was not repeated, and tasks are 
 
 
 def forest(report: RunContent) -> Iterable[Figure]:
-    """Draw methods by strategies with their intervals."""
-    bars = bars_of(report)
-    if not bars:
-        return
-    # Of the oracles the one that regret is measured against; of others the table tells.
-    full = any(wording.FULL_ORACLE in bar.names for bar in bars)
-    bars = [b for b in bars if not (b.reference and full) or wording.FULL_ORACLE in b.names]
-    every = len(bars) <= ROWS
-    shown = bars
-    if not every:
-        leading = [bar for bar in bars if str(report.lead) in bar.names][:ROWS]
-        shown = [replace(bar, group="", names=(bar.group,)) for bar in leading]
-    scale = f"{wording.metric(report.base_weight)}, %"
-    yield Figure("forest", _forest_caption(report, shown, every), (), [panel_of(shown, scale)])
-
-
-def _forest_caption(report: RunContent, shown: Sequence[Bar], every: bool) -> str:
-    usual = [bar for bar in shown if not bar.reference] or shown
-    known = [len(bar.values) for bar in usual if isfinite(bar.low)]
-    text = f"{wording.metric(report.base_weight)} on the report tasks"
-    if max(len(bar.values) for bar in usual) > 1:
-        text += ", mean over seeds; small dots: seeds"
-    text += "."
-    if any(seeds > 2 for seeds in known):
-        text += " Lines: 95 %, of training again: with seeds, tasks and selection."
-    if any(len(bar.values) == 2 for bar in usual):
-        text += f" {TWO_SEEDS}"
-    if 1 in known:
-        text += " Lines with one seed: 95 %, of these snapshots: with tasks and selection."
-    if any(len(bar.names) > 1 for bar in shown):
-        text += ' "+ n": n more strategies chose the same snapshots.'
-    if any(bar.reference for bar in shown):
-        text += " Open diamond: oracle, which reads novel scores."
-    return text if every else f"{text} By {report.lead}; the tables show the other strategies."
+    """Draw methods by strategies with their intervals, as the forest plot of the answer."""
+    for plot in blocks_of(report):
+        # Of the oracles the one that regret is measured against; of others the table tells.
+        full = any(wording.FULL_ORACLE in bar.names for bar in plot.bars)
+        shown = [
+            b for b in plot.bars if not (b.reference and full) or wording.FULL_ORACLE in b.names
+        ]
+        metric = wording.metric(report.base_weight)
+        caption = f"{metric} on the report tasks, mean over seeds. {MARKS} {plot.note}"
+        if len(shown) > ROWS:
+            leading = [bar for bar in shown if str(report.lead) in bar.names][:ROWS]
+            shown = [replace(bar, group="", names=(bar.group,)) for bar in leading]
+            caption += f" By {report.lead}; the tables show the other strategies."
+        yield Figure("forest", caption, (), [panel_of(shown, plot.title)])
 
 
 def differences(report: RunContent) -> Iterable[Figure]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.configurations import TradeOff, TradeOffPoint
 from fsl_sweep.orchestrator.report.content import RunContent
 from fsl_sweep.orchestrator.report.figures.panel import (
     Figure,
@@ -19,7 +20,6 @@ from fsl_sweep.orchestrator.report.figures.panel import (
     tooltip,
 )
 from fsl_sweep.orchestrator.report.figures.style import INK, SOFT, colour
-from fsl_sweep.orchestrator.report.tradeoff import TradeOff, TradeOffPoint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,8 +18,8 @@ from fsl_sweep.orchestrator.report import Report, RunInfo, build
 from fsl_sweep.orchestrator.report.document.forest import bars_of
 from fsl_sweep.orchestrator.report.figures.figures import figures
 from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel
+from fsl_sweep.orchestrator.report.figures.response import responses_of
 from fsl_sweep.orchestrator.report.figures.sheet import sheet
-from fsl_sweep.orchestrator.report.response import responses_of
 from fsl_sweep.orchestrator.run import load_run
 
 if TYPE_CHECKING:

@@ -250,7 +250,7 @@ def test_every_format_shows_the_benchmarks() -> None:
     assert first.split("|")[2:4] == [" 65.00 ", r" \- "]  # two benchmarks have no interval
     page = FORMATS["html"](found)
     assert page.count("<svg ") == 2
-    assert "small dots: benchmarks" in page
+    assert "Small dots: benchmarks" in page
 
 
 def test_figures_have_means_intervals_and_benchmarks() -> None:

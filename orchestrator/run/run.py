@@ -291,19 +291,18 @@ class Run:
         Raises:
             RunFolderError: the run recorded no class tuples, or they cannot be resampled.
         """
-        from fsl_sweep.orchestrator.report import asked as checks
-        from fsl_sweep.orchestrator.report import build
+        from fsl_sweep.orchestrator.report import building
 
         question, source = self.question(snapshot, hyperparameter, **parts), self._source
         if ensembles:
-            checks.check_ensembles(ensembles, self.histories)
+            building.check_ensembles(ensembles, self.histories)
         if classes:
-            checks.check_classes(question)
+            building.check_classes(question)
         evidence, protocol = self.evidence(question), question.protocol
         names = parts.get("protocol"), parts.get("choose_by")
         tuples = self.class_tuples(*names) if classes else None
         try:
-            content = build(
+            content = building.build(
                 self.info(question),
                 evidence.histories,
                 last=question.last,

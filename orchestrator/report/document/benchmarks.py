@@ -8,7 +8,7 @@ from fsl_sweep.orchestrator.report.answer.answer import answer_of
 from fsl_sweep.orchestrator.report.cautions import cautions_of, stopped
 from fsl_sweep.orchestrator.report.content import BenchmarksContent
 from fsl_sweep.orchestrator.report.document import blocks
-from fsl_sweep.orchestrator.report.document.ranks import ranks
+from fsl_sweep.orchestrator.report.document.conclusions import ranks
 from fsl_sweep.orchestrator.report.wording import some
 from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import OverBenchmarks
 from fsl_sweep.orchestrator.statistics import Interval

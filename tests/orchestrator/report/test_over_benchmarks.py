@@ -22,8 +22,8 @@ from fsl_sweep.orchestrator.report import (
     to_json,
     to_text,
 )
+from fsl_sweep.orchestrator.report.building import build_over_benchmarks
 from fsl_sweep.orchestrator.report.figures.figures import figures
-from fsl_sweep.orchestrator.report.joining import build_over_benchmarks
 
 INFO = RunInfo("made", "a" * 16, "f00d", ("last", "val"), ("val",))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,13 +11,10 @@ from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.configurations import Curve
 from fsl_sweep.orchestrator.report.content import RunContent
 from fsl_sweep.orchestrator.report.document.blocks import grouped
-from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, cut, in_ems, line, tooltip
-from fsl_sweep.orchestrator.report.figures.style import INK, RULES, SOFT, colour
+from fsl_sweep.orchestrator.report.figures.panel import Axes, Figure, Panel, cut, in_ems, line
+from fsl_sweep.orchestrator.report.figures.style import INK, RULES, SOFT, colour, tooltip
 from fsl_sweep.orchestrator.selectors import snapshot_selector
 from fsl_sweep.orchestrator.selectors.base import is_oracle
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 FEW_SEEDS = 5
 """Up to so many, each seed is drawn as a thin line."""
@@ -62,7 +59,7 @@ def _scores(trial: TrialHistory, measure: Measure) -> list[float]:
 def _panel(
     group: Sequence[Curve], names: Sequence[str], scale: tuple[float, float], method: str
 ) -> Panel:
-    def draw(axes: "Axes") -> None:
+    def draw(axes: Axes) -> None:
         axes.set(xlabel="epoch", ylabel="accuracy, %")
         axes.locator_params(axis="x", nbins=5, integer=True)
         for number, measure in enumerate(MEASURES):
@@ -75,7 +72,7 @@ def _panel(
     return Panel(title, draw, lines=len(names), longest=max(map(len, names), default=5))
 
 
-def _measure(axes: "Axes", group: Sequence[Curve], number: int, measure: Measure) -> None:
+def _measure(axes: Axes, group: Sequence[Curve], number: int, measure: Measure) -> None:
     """Draw the mean where all seeds have the epoch: fewer would make it jump."""
     seeds = [
         dict(zip(trial.epochs.tolist(), _scores(trial, measure), strict=True)) for trial, _ in group
@@ -94,7 +91,7 @@ def _measure(axes: "Axes", group: Sequence[Curve], number: int, measure: Measure
         line(axes, common, values.mean(axis=0).tolist(), number, SHOWN_AS[measure])
 
 
-def _below(axes: "Axes", names: Sequence[str], scale: tuple[float, float]) -> dict[str, float]:
+def _below(axes: Axes, names: Sequence[str], scale: tuple[float, float]) -> dict[str, float]:
     """Make room for a row for each snapshot selector under the curves, and return their places."""
     from matplotlib.ticker import MaxNLocator
 
@@ -116,7 +113,7 @@ def _below(axes: "Axes", names: Sequence[str], scale: tuple[float, float]) -> di
     return places
 
 
-def _picks(axes: "Axes", group: Sequence[Curve], name: str, at: float) -> None:
+def _picks(axes: Axes, group: Sequence[Curve], name: str, at: float) -> None:
     """Mark each epoch that the selector picks, openly if it is an oracle."""
     seeds: dict[int, list[str]] = {}
     for trial, picks in group:

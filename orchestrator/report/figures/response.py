@@ -4,20 +4,17 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.configurations import TradeOffPoint
 from fsl_sweep.orchestrator.report.content import RunContent
-from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, cut, in_ems, marker
-from fsl_sweep.orchestrator.report.figures.style import SOFT, colour
+from fsl_sweep.orchestrator.report.figures.panel import Axes, Figure, Panel, cut, in_ems
+from fsl_sweep.orchestrator.report.figures.style import SOFT, colour, marker
 from fsl_sweep.orchestrator.selectors.mixture import mixed
 from fsl_sweep.orchestrator.statistics.main_effects import MainEffect, main_effect
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 PANELS = 12
 """The most panels: those of the most important axes are shown."""
@@ -156,7 +153,7 @@ def _panel(
     low, high = scale
     edge = 0.05 * max(high - low, 1)
 
-    def draw(axes: "Axes") -> None:
+    def draw(axes: Axes) -> None:
         places = list(response.levels) if response.numeric else list(range(len(response.levels)))
         if response.logarithmic:
             axes.set_xscale("log")
@@ -180,7 +177,7 @@ def _panel(
     return Panel(f"{method}: {name}", draw)
 
 
-def _name_levels(axes: "Axes", places: Sequence[float], names: Sequence[str]) -> None:
+def _name_levels(axes: Axes, places: Sequence[float], names: Sequence[str]) -> None:
     """Name each level and nothing else; aslant where names would touch."""
     axes.set_xticks([], minor=True)
     each = in_ems(axes)[0] / (len(names) + 0.5)

@@ -158,7 +158,7 @@ class Run:
         return f"<Run {self.name!r}>"
 
     def _repr_html_(self) -> str:
-        from fsl_sweep.orchestrator.report.formats.notebook import run_shown
+        from fsl_sweep.orchestrator.report.formats.html import run_shown
 
         return run_shown(self.name, self.histories, self._source.protocols())
 

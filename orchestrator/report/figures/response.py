@@ -11,6 +11,7 @@ import numpy as np
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.configurations import TradeOffPoint
 from fsl_sweep.orchestrator.report.content import RunContent
+from fsl_sweep.orchestrator.report.document.blocks import grouped
 from fsl_sweep.orchestrator.report.figures.panel import Axes, Figure, Panel, cut, in_ems
 from fsl_sweep.orchestrator.report.figures.style import SOFT, colour, marker
 from fsl_sweep.orchestrator.selectors.mixture import mixed
@@ -26,7 +27,6 @@ class Response:
 
     Attributes:
         method, axis: which ones; the axis by its dotted key.
-        snapshot: the selector that chose the snapshot of each trial.
         levels: the axis' values: numbers ascending, others in plan order.
         values: of each level, accuracy of each configuration and seed, by what methods are
             compared by, in [0, 1].
@@ -35,7 +35,6 @@ class Response:
 
     method: str
     axis: str
-    snapshot: str
     levels: tuple[Any, ...]
     values: tuple[tuple[float, ...], ...]
     effect: MainEffect | None
@@ -60,30 +59,29 @@ def responses_of(report: RunContent) -> tuple[Response, ...]:
         return ()
     snapshot = report.lead.snapshot
     points = next((t.points for t in report.tradeoffs if snapshot in t.snapshots), ())
-    responses: list[Response] = []
-    for method in dict.fromkeys(point.method for point in points):
-        of_method = [point for point in points if point.method == method]
-        for axis in of_method[0].hyperparameters:
-            if len({_key(point, axis) for point in of_method}) > 1:
-                responses.append(_response(of_method, axis, snapshot, report.base_weight))
-    return tuple(responses)
+    return tuple(
+        _response(of_method, axis, report.base_weight)
+        for of_method in grouped(points, lambda point: point.method)
+        for axis in of_method[0].hyperparameters
+        if len({_key(point, axis) for point in of_method}) > 1
+    )
 
 
 def responses(report: RunContent) -> Iterable[Figure]:
     """Draw a panel for each method and axis."""
     every = responses_of(report)
-    if not every:
+    if not every or report.lead is None:
         return
     numbers = {method: i for i, method in enumerate(report.selected.methods)}
     shown = _most_important(every)
     values = [100 * value for response in shown for level in response.values for value in level]
-    metric = wording.metric(report.base_weight)
+    metric, snapshot = wording.metric(report.base_weight), report.lead.snapshot
     caption = (
-        f"{metric} on the report tasks over each axis, of the snapshots that {shown[0].snapshot} "
-        "chose: dots are configurations and seeds, the line joins their means. The share of the "
-        "variance over all of them that these means explain (functional ANOVA main effect) stands "
-        "above them, with what an axis without any effect would explain on average. Choosing by "
-        "these numbers would be an oracle's choice."
+        f"{metric} on the report tasks over each axis, of the snapshots that {snapshot} chose: "
+        "dots are configurations and seeds, the line joins their means. The share of the variance "
+        "over all of them that these means explain (functional ANOVA main effect) stands above "
+        "them, with what an axis without any effect would explain on average. Choosing by these "
+        "numbers would be an oracle's choice."
     )
     if len(every) > len(shown):
         caption += f" {len(shown)} of {len(every)} axes are shown."
@@ -94,21 +92,20 @@ def responses(report: RunContent) -> Iterable[Figure]:
     yield Figure("response", caption, (), panels, shared="y")
 
 
-def _response(
-    points: Sequence[TradeOffPoint], axis: str, snapshot: str, base_weight: float | None
-) -> Response:
+def _response(points: Sequence[TradeOffPoint], axis: str, base_weight: float | None) -> Response:
     levels: dict[str, Any] = {_key(p, axis): p.hyperparameters.get(axis) for p in points}
     if all(map(_is_number, levels.values())):
         levels = dict(sorted(levels.items(), key=lambda level: level[1]))
     values: dict[str, list[float]] = {key: [] for key in levels}
     for point in points:
-        values[_key(point, axis)] += [_accuracy(pair, base_weight) for pair in point.seeds]
+        for base, novel in point.seeds:
+            accuracy = novel if base_weight is None else float(mixed(base_weight, base, novel))
+            values[_key(point, axis)].append(accuracy)
     pairs = [(value, key) for key, of_level in values.items() for value in of_level]
     full = _is_full_grid([point.hyperparameters for point in points])
     return Response(
         method=points[0].method,
         axis=axis,
-        snapshot=snapshot,
         levels=tuple(levels.values()),
         values=tuple(map(tuple, values.values())),
         effect=main_effect([v for v, _ in pairs], [key for _, key in pairs]) if full else None,
@@ -120,11 +117,6 @@ def _is_full_grid(configurations: Sequence[Mapping[str, Any]]) -> bool:
     axes = list(dict.fromkeys(axis for values in configurations for axis in values))
     rows = [tuple(_written(values.get(axis)) for axis in axes) for values in configurations]
     return sorted(rows) == sorted(product(*({*column} for column in zip(*rows, strict=True))))
-
-
-def _accuracy(pair: tuple[float, float], base_weight: float | None) -> float:
-    base, novel = pair
-    return novel if base_weight is None else float(mixed(base_weight, base, novel))
 
 
 def _key(point: TradeOffPoint, axis: str) -> str:

@@ -4,10 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from fsl_sweep.orchestrator.report.document.blocks import Document
 from fsl_sweep.orchestrator.report.figures.panel import Figure
-from fsl_sweep.orchestrator.report.formats.html import page
-from fsl_sweep.orchestrator.report.formats.latex import latex
-from fsl_sweep.orchestrator.report.formats.markdown import markdown
-from fsl_sweep.orchestrator.report.formats.terminal import text
+from fsl_sweep.orchestrator.report.formats import html, latex, markdown, terminal
 
 
 def written(form: str, content: Document, figures: Mapping[str, Sequence[Figure]]) -> str:
@@ -16,5 +13,6 @@ def written(form: str, content: Document, figures: Mapping[str, Sequence[Figure]
     Figures are by the key of their section, and only a page has them.
     """
     if form == "html":
-        return page(content, figures)
-    return {"terminal": text, "markdown": markdown, "latex": latex}[form](content)
+        return html.page(content, figures)
+    plain = {"terminal": terminal.text, "markdown": markdown.markdown, "latex": latex.latex}
+    return plain[form](content)

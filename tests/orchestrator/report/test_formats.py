@@ -1,6 +1,5 @@
 """Markdown, LaTeX and HTML: the same content as the terminal, escaped and reproducible."""
 
-import json
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
@@ -20,11 +19,9 @@ from fsl_sweep.orchestrator.report import (
     RunInfo,
     build,
     to_html,
-    to_json,
     to_latex,
     to_markdown,
     to_text,
-    wording,
 )
 from fsl_sweep.orchestrator.report.figures.figures import figures
 from fsl_sweep.orchestrator.report.figures.painter import drawing
@@ -123,67 +120,6 @@ def test_every_part_of_the_terminal_is_there(
     numbers = [f"{100 * summary.novel.mean:.2f}" for summary in whole.summaries]
     for expected in (*titles, *facts, *numbers, *whole.cautions):
         assert escaped(expected) in text, expected
-
-
-def test_what_verdicts_are_about_and_by_is_named(whole: Report) -> None:
-    report = build(replace(INFO, metric="mixture(0.4)"), runs(), bootstrap=20)
-    text = " ".join(to_text(report).split())
-    for expected in (
-        "Methods, trained again by 0.4 BaseGen + 0.6 NovelGen",
-        "These snapshots by 0.4 BaseGen + 0.6 NovelGen",
-        "Stability of conclusions by 0.4 BaseGen + 0.6 NovelGen",
-        "PN minus RR, on common tasks",
-        "About the snapshots that were trained, and no claim about training again.",
-        *(f"{100 * cell.reported.mean:.2f}" for cell in report.summaries),
-    ):
-        assert expected in text, expected
-    assert "0.6 NovelGen" not in to_text(whole)
-
-
-@pytest.mark.parametrize("metric", ["novel", "mixture(0.4)"])
-def test_of_two_seeds_both_values_are_shown(metric: str) -> None:
-    report = build(replace(INFO, metric=metric), runs(), bootstrap=20)
-    text = to_text(report)
-    for one in report.summaries:
-        shown = [f"{100 * choice.reported.mean:.1f}" for choice in one.choices]
-        assert len(shown) == 2
-        assert ", ".join(shown) in text
-        interval = one.reported
-        half = 50 * (interval.high - interval.low)
-        assert half < 100 or f"{half:.2f}" not in text  # 149.72 points, of one degree of freedom
-    for strategy in report.over_methods.results:  # of two methods too
-        assert ", ".join(f"{100 * regret:.1f}" for regret in strategy.regrets) in text
-    assert text.count(" each seed ") > 2
-    assert "> 50" in text
-    plain = json.loads(to_json(report))["summary"][0]["novel"]
-    assert (set(plain), plain["n"]) == ({"mean", "low", "high", "n"}, 2)
-
-
-@pytest.mark.parametrize(
-    ("seeds", "bootstrap", "expected"),
-    [
-        (3, 20, 'trained again, needs "+- with selection": an interval over seeds only leaves out'),
-        (2, 0, 'trained again, needs "+- with selection", which `--bootstrap 1000` adds'),
-        (1, 20, "No claim about PN, RR: one seed says nothing about training again."),
-    ],
-)
-def test_the_report_says_what_a_claim_about_a_method_needs(
-    seeds: int, bootstrap: int, expected: str
-) -> None:
-    report = build(INFO, runs(seeds=seeds), bootstrap=bootstrap)
-    assert expected in " ".join(to_text(report).split())
-    cautions = " ".join(json.loads(to_json(report))["cautions"])
-    assert ('needs "+- with selection"' in cautions) is (seeds > 1)
-
-
-def test_three_seeds_have_intervals_and_chances() -> None:
-    report = build(INFO, runs(seeds=3), bootstrap=20)
-    text = to_text(report, 140)
-    assert all(wording.half_width(one.novel) in text for one in report.summaries)
-    assert " each seed " not in text.split("Strategies over all methods")[0]
-    for told in ("chance to be the best, %", "chance to be the best is overconfident"):
-        assert told in " ".join(text.split())
-        assert told not in " ".join(to_text(build(INFO, runs(), bootstrap=20), 140).split())
 
 
 @pytest.mark.parametrize("write", WRITTEN)

@@ -335,11 +335,6 @@ def test_ranking_flips_are_told() -> None:
     assert [one.methods for one in oracle.rankings] == [("B", "A"), ("A", "B")]
     assert oracle.ranking_survives
     assert not any("ranking of methods" in c for c in oracle.cautions)
-    rows = [re.split("  +", line)[:3] for line in to_text(report).splitlines()]
-    assert [r for r in rows if r[-1] in ("A > B", "B > A")] == [
-        ["last epoch", "ValGen", "A > B"],
-        ["ValGen", "ValGen", "B > A"],
-    ]
     plain = json.loads(to_json(report))
     assert [c["order_survives"] for c in plain["comparisons"]] == [False, False]
 

@@ -249,43 +249,31 @@ def test_markdown_tables_are_whole_whatever_the_names() -> None:
     assert set(re.findall(r"<[^>]*>", text)) <= {"<br>"}
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("train_loss *", r"train\_loss \*"),
-        ("a|b", r"a\|b"),
-        ("<b>&", "&lt;b&gt;&amp;"),
-        ("- x", r"\- x"),
-        ("1. x", r"1\. x"),
-        ("-0.5", "-0.5"),
-        ("two\nlines", "two lines"),
-        ("http://x.y", "http&#58;//x.y"),
-    ],
-)
-def test_markdown_escapes(given: str, expected: str) -> None:
-    assert markdown.escaped(given) == expected
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("100 %_#&$", r"100 \%\_\#\&\$"),
-        ("\\end{x}", r"\textbackslash{}end\{x\}"),
-        ("^~", r"\textasciicircum{}\textasciitilde{}"),
-        ("a--b", "a-{}-b"),
-        ("[1]*", "{[}1{]}{*}"),
-        ("-0.25", "$-0.25$"),
-        ("café", r"caf\'e"),
-        ("学\n×", r"{[}U+5B66{]} \texttimes{}"),
-        (
-            "αΛ → я",
-            r"\ensuremath{\alpha}\allowbreak{}\ensuremath{\Lambda} \textrightarrow{} {[}U+044F{]}",
-        ),
-        (
-            "a/path_of_more-than-20",
-            r"a/\allowbreak{}path\_\allowbreak{}of\_\allowbreak{}more-\allowbreak{}than-\allowbreak{}20",
-        ),
-    ],
-)
-def test_latex_escapes(given: str, expected: str) -> None:
-    assert latex.escaped(given) == expected
+def test_names_are_escaped() -> None:
+    """A minus sign is no hyphen, two dashes are not joined, and a long word may break."""
+    of_markdown = {
+        "train_loss *": r"train\_loss \*",
+        "a|b": r"a\|b",
+        "<b>&": "&lt;b&gt;&amp;",
+        "- x": r"\- x",
+        "1. x": r"1\. x",
+        "-0.5": "-0.5",
+        "two\nlines": "two lines",
+        "http://x.y": "http&#58;//x.y",
+    }
+    of_latex = {
+        "100 %_#&$": r"100 \%\_\#\&\$",
+        "\\end{x}": r"\textbackslash{}end\{x\}",
+        "^~": r"\textasciicircum{}\textasciitilde{}",
+        "a--b": "a-{}-b",
+        "[1]*": "{[}1{]}{*}",
+        "-0.25": "$-0.25$",
+        "café": r"caf\'e",
+        "学\n×": r"{[}U+5B66{]} \texttimes{}",
+        "αΛ": r"\ensuremath{\alpha}\allowbreak{}\ensuremath{\Lambda}",
+        "→ я": r"\textrightarrow{} {[}U+044F{]}",
+        "a_path/of_more-than-20": r"a\_\allowbreak{}path/\allowbreak{}of\_\allowbreak{}more-"
+        r"\allowbreak{}than-\allowbreak{}20",
+    }
+    assert {name: markdown.escaped(name) for name in of_markdown} == of_markdown
+    assert {name: latex.escaped(name) for name in of_latex} == of_latex

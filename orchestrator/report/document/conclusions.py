@@ -194,20 +194,17 @@ def fronts(report: RunContent) -> Iterable[blocks.Block]:
     cells = blocks.grouped(
         report.selected.fronts, lambda front: (front.method, front.selector, front.snapshot)
     )
-    rows = {(of[0].method, _by(of[0]), of[0].snapshot): _front(of) for of in cells}
+    by = {f.selector: f"{f.selector}{' (oracle)' * f.oracle}" for f in report.selected.fronts}
+    rows = {(of[0].method, by[of[0].selector], of[0].snapshot): _front(of) for of in cells}
     groups: list[blocks.Group] = []
     for alike in blocks.grouped(rows, lambda key: (*key[:2], rows[key])):
-        method, by, _ = alike[0]
+        method, selector, _ = alike[0]
         names = ", ".join(wording.snapshot_by(snapshot) for *_, snapshot in alike)
-        title = f"{report.named(method)}: snapshot by {names}; front by {by}"
+        title = f"{report.named(method)}: snapshot by {names}; front by {selector}"
         groups.append(blocks.Group(title, rows[alike[0]]))
     heads = ["BaseGen", "NovelGen", "on the front of seeds"]
     yield blocks.Table(blocks.words("configuration") + blocks.numbers(heads), tuple(groups))
     yield blocks.Paragraph(FRONTS, "note")
-
-
-def _by(front: Front) -> str:
-    return f"{front.selector}{' (oracle)' if front.oracle else ''}"
 
 
 def _front(seeds: Sequence[Front]) -> tuple[blocks.Row, ...]:

@@ -90,7 +90,10 @@ def _method(
         label=label(name),
         zorder=3,
     )
-    marks.set_urls([_tooltip(point) for point in points])  # the painter shows them
+    named = [f"{p.method} {wording.values(p.hyperparameters)}".rstrip() for p in points]
+    scores = (f"BaseGen {base:.2f}, NovelGen {novel:.2f}" for base, novel in means)
+    texts = map(": ".join, zip(named, scores, strict=True))
+    marks.set_urls([*map(tooltip, texts)])  # the painter shows them
 
 
 def _label_points(axes: Axes, points: Sequence[TradeOffPoint]) -> None:
@@ -116,8 +119,3 @@ def _label_points(axes: Axes, points: Sequence[TradeOffPoint]) -> None:
 
 def _touch(a: Sequence[float], b: Sequence[float]) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
-
-
-def _tooltip(point: TradeOffPoint) -> str:
-    name = f"{point.method} {wording.values(point.hyperparameters)}".rstrip()
-    return tooltip(f"{name}: BaseGen {100 * point.base:.2f}, NovelGen {100 * point.novel:.2f}")

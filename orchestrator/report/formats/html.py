@@ -9,7 +9,7 @@ from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.content import Content
 from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.report.document.document import document, headline, progress
-from fsl_sweep.orchestrator.report.figures.figures import Figure, Panel, figures
+from fsl_sweep.orchestrator.report.figures.figures import Figure, figures
 from fsl_sweep.orchestrator.report.figures.painter import drawing
 from fsl_sweep.orchestrator.report.figures.style import LIGHT, SHAPES
 from fsl_sweep.orchestrator.report.formats.page_style import CSS
@@ -165,16 +165,14 @@ def _figure(figure: Figure) -> str:
         for n, (name, mark) in enumerate(marks)
     )
     legend = f'<div class="legend">{entries}</div>' if entries else ""
-    panels = "\n".join(map(_panel, figure.panels))
+    panels = "\n".join(
+        f"<div>{f'<p>{escaped(panel.title)}</p>' if panel.title else ''}{drawing(panel)}</div>"
+        for panel in figure.panels
+    )
     return (
         f'<figure>{legend}<div class="panels">\n{panels}\n</div>'
         f"<figcaption>{escaped(figure.caption)}</figcaption></figure>"
     )
-
-
-def _panel(panel: Panel) -> str:
-    title = f"<p>{escaped(panel.title)}</p>" if panel.title else ""
-    return f"<div>{title}{drawing(panel)}</div>"
 
 
 def escaped(text: str) -> str:

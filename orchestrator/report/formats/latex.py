@@ -85,14 +85,13 @@ def _table(table: blocks.Table) -> Iterable[str]:
             title = rf"\textbf{{{escaped(group.title)}}}"
             yield rf"\multicolumn{{{len(longest)}}}{{@{{}}l@{{}}}}{{{title}}} \\"
         for row in group.rows:
-            cells = [_cell(cell, wide) for cell, wide in zip(row.cells, long, strict=True)]
+            cells = [
+                rf"{{\raggedright {escaped(cell)}\par}}" if wide and cell else escaped(cell)
+                for cell, wide in zip(row.cells, long, strict=True)
+            ]
             yield rf"{' & '.join(cells)} \\"
     yield r"\bottomrule"
     yield r"\end{tabular}"
-
-
-def _cell(text: str, wide: bool) -> str:
-    return rf"{{\raggedright {escaped(text)}\par}}" if wide and text else escaped(text)
 
 
 def _head(column: blocks.Column) -> str:

@@ -56,6 +56,7 @@ class RunInfo:
         protocols: those that the chosen snapshots may be compared under.
         as_planned: whether no choices but those of the sweep file were asked for: its selectors,
             under the main protocol.
+        scope: which methods and configurations take part, as a sentence; empty for all.
     """
 
     name: str
@@ -71,6 +72,7 @@ class RunInfo:
     chosen_by: PlannedProtocol | None = None
     protocols: tuple[PlannedProtocol, ...] = ()
     as_planned: bool = True
+    scope: str = ""
 
     @property
     def question(self) -> Question:

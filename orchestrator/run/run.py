@@ -263,6 +263,7 @@ class Run:
             chosen_by=by,
             protocols=beside(self._source.protocols(), by) if by is not None else (),
             as_planned=question.as_planned,
+            scope=question.scope,
         )
 
     @_without_damaged

@@ -229,7 +229,9 @@ def _overtuning(report: RunContent) -> Iterable[blocks.Block]:
 
 
 def measured_under(report: RunContent) -> Iterable[blocks.Block]:
-    """Say under which protocol the numbers are, and by which was chosen."""
+    """Say of which trials and under which protocol the numbers are, and by which was chosen."""
+    if report.info.scope:
+        yield blocks.Paragraph(report.info.scope)
     reported, by = report.info.protocol, report.info.chosen_by
     if reported is None or by is None:
         return

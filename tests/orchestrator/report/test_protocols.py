@@ -275,6 +275,9 @@ def test_frames_carry_the_protocol(run: Run, plan: Plan) -> None:
     expected = looked_up(plan, "5-shot", snapshot, "novel")
     assert row["novel_report"] == pytest.approx(expected, abs=1e-12)
     assert run.records("precise")["novel_report"].isna().any()
+    narrowed = run.report(["val"], ["val"], method="PN", configuration="way=5", bootstrap=0)
+    scope = "Only methods PN and configurations with way=5 take part."
+    assert scope in to_text(narrowed).splitlines()[:4]
     chosen = run.selections(["val"], ["val"], protocol="far", choose_by="5-shot")
     assert set(chosen["protocol"]) == {"far"}
 

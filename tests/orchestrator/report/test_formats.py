@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from trials import trial
+from trials import rising
 
 from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
 from fsl_sweep.orchestrator.report import (
@@ -64,15 +64,8 @@ class Tags(HTMLParser):
         self.text += data
 
 
-def runs(methods: tuple[str, ...] = ("PN", "RR"), seeds: int = 2) -> list[TrialHistory]:
-    generator = np.random.default_rng(0)
-    given = []
-    for rank, method in enumerate(methods):
-        for rate in ("0.1", "0.01"):
-            for seed in range(seeds):
-                base, val, novel = generator.uniform(0.4, 0.7, (3, 12)) + 0.02 * rank
-                given.append(trial(method, rate, seed, base=base, val=val, novel=novel))
-    return given
+def runs(methods: tuple[str, ...] = ("PN", "RR")) -> list[TrialHistory]:
+    return rising(methods, seeds=2, epochs=12)
 
 
 @pytest.fixture

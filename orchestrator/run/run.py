@@ -292,7 +292,7 @@ class Run:
         Raises:
             RunFolderError: the run recorded no class tuples, or they cannot be resampled.
         """
-        from fsl_sweep.orchestrator.report import building
+        from fsl_sweep.orchestrator.report import build, building
 
         question, source = self.question(snapshot, hyperparameter, **parts), self._source
         if ensembles:
@@ -303,7 +303,7 @@ class Run:
         names = parts.get("protocol"), parts.get("choose_by")
         tuples = self.class_tuples(*names) if classes else None
         try:
-            content = building.build(
+            content = build(
                 self.info(question),
                 evidence.histories,
                 last=question.last,

@@ -140,7 +140,7 @@ class Run:
         return f"<Run {self.name!r}>"
 
     def _repr_html_(self) -> str:
-        from fsl_sweep.orchestrator.report.formats.notebook import run_shown
+        from fsl_sweep.orchestrator.report.formats.html import run_shown
 
         return run_shown(self.name, self.histories, self._source.protocols())
 
@@ -239,6 +239,7 @@ class Run:
             chosen_by=by,
             protocols=beside(self._source.protocols(), by) if by is not None else (),
             as_planned=question.as_planned,
+            scope=question.scope,
         )
 
     def report(
@@ -266,14 +267,13 @@ class Run:
         Raises:
             RunFolderError: the run recorded no class tuples, or they cannot be resampled.
         """
-        from fsl_sweep.orchestrator.report import asked as checks
-        from fsl_sweep.orchestrator.report import build
+        from fsl_sweep.orchestrator.report import build, building
 
         question, source = self.question(snapshot, hyperparameter, **parts), self._source
         if ensembles:
-            checks.check_ensembles(ensembles, self.histories)
+            building.check_ensembles(ensembles, self.histories)
         if classes:
-            checks.check_classes(question)
+            building.check_classes(question)
         names = parts.get("protocol"), parts.get("choose_by")
         tuples = self.class_tuples(*names) if classes else None
 

@@ -24,7 +24,7 @@ from fsl_sweep.orchestrator.ledger.measured import compacted_name
 from fsl_sweep.orchestrator.records.measures import CURVES, MEASURES, SCORE_KEYS
 from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol, Protocol, Tasks
-from fsl_sweep.orchestrator.records.spec import Selectors, TrialSpec
+from fsl_sweep.orchestrator.records.spec import Selectors, TrialSpec, configuration_of
 
 METHODS, CONFIGURATIONS, EPOCHS, TASKS, QUERIES = 5, 20, 60, 1000, 75
 REPEATS = 3
@@ -63,7 +63,16 @@ def make_run(folder: Path, trials: int, epochs: int, tasks: int) -> None:
     counts = Tasks(selection_tasks=tasks, report_tasks=tasks)
     main = PlannedProtocol(MAIN, Protocol(tasks=counts), fingerprint="f00d")
     ledger = Ledger(folder)
-    ledger.write_plan(Plan("made", "0" * 16, "f00d", planned, (main,), Selectors(), {}), "")
+    plan = Plan(
+        name="made",
+        sweep="0" * 16,
+        fingerprint="f00d",
+        protocols=(main,),
+        selectors=Selectors(),
+        parts={},
+        trials=planned,
+    )
+    ledger.write_plan(plan, "")
     ledger.folder.write_json("environment.json", {"machines": []})
     for measure, task_set in SCORE_KEYS:
         classes = np.random.default_rng(0).integers(20, size=(tasks, 1)) + np.arange(5)
@@ -95,12 +104,13 @@ def _plan(trials: int, epochs: int) -> tuple[PlannedTrial, ...]:
     grid = [(m, r, s) for m in range(METHODS) for r in rates for s in range(trials // cells)]
     specs = [(m, r, _spec(m, r, s, epochs)) for m, r, s in grid]
     return tuple(
-        PlannedTrial(s.id, f"M{m}", s.configuration, {"optimizer.lr": r}, s) for m, r, s in specs
+        PlannedTrial(s.id, f"M{m}", configuration_of(s.canonical()), {"optimizer.lr": r}, s)
+        for m, r, s in specs
     )
 
 
 def _spec(method: int, rate: float, seed: int, epochs: int) -> TrialSpec:
-    return TrialSpec.from_canonical(
+    return TrialSpec.model_validate(
         {
             "benchmark": {"name": "glyphs"},
             "learner": {"name": "protonet"},
@@ -114,7 +124,8 @@ def _spec(method: int, rate: float, seed: int, epochs: int) -> TrialSpec:
             "train": {"way": 5},
             "budget": None,
             "seed": seed,
-        }
+        },
+        strict=False,
     )
 
 

@@ -5,6 +5,7 @@ Target: at most 60 ms a trial.
 
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.timing import hardware
@@ -20,7 +21,7 @@ from fsl_sweep.orchestrator.records.protocol import (
     Protocol,
     Tasks,
 )
-from fsl_sweep.orchestrator.records.spec import Selectors, TrialSpec
+from fsl_sweep.orchestrator.records.spec import Selectors, TrialSpec, configuration_of
 from fsl_sweep.orchestrator.sweep.process import Job, RayProcess
 from fsl_sweep.orchestrator.sweepfile.grammar import Resources
 from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
@@ -69,14 +70,23 @@ def main() -> None:
 def _plan(count: int, benchmark: Benchmark) -> Plan:
     shape, tasks = Episode(way=2, shot=1, query=1), Tasks(selection_tasks=2, report_tasks=2)
     main = PlannedProtocol(MAIN, Protocol(episode=shape, tasks=tasks))
-    trials = [PlannedTrial(s.id, "PN", s.configuration, {}, s) for s in _specs(count)]
-    plan = Plan("made", "0" * 16, None, tuple(trials), (main,), Selectors(), {})
+    plan = Plan(
+        name="made",
+        sweep="0" * 16,
+        fingerprint=None,
+        protocols=(main,),
+        selectors=Selectors(),
+        parts={},
+        trials=tuple(
+            PlannedTrial(s.id, "PN", configuration_of(s.canonical()), {}, s) for s in _specs(count)
+        ),
+    )
     return plan.on({MAIN: benchmark.fingerprint})
 
 
 def _specs(count: int) -> list[TrialSpec]:
     return [
-        TrialSpec.from_canonical(
+        TrialSpec.model_validate(
             {
                 "benchmark": {"name": "glyphs", **GLYPHS},
                 "learner": {"name": "protonet"},
@@ -90,7 +100,8 @@ def _specs(count: int) -> list[TrialSpec]:
                 "train": {"way": 2, "shot": 1, "query": 1, "tasks_per_batch": 1},
                 "budget": None,
                 "seed": seed,
-            }
+            },
+            strict=False,
         )
         for seed in range(count)
     ]
@@ -99,10 +110,10 @@ def _specs(count: int) -> list[TrialSpec]:
 def _through_ray(count: int) -> _Clock:
     benchmark, clock = open_benchmark("glyphs", GLYPHS, None), _Clock()
     with tempfile.TemporaryDirectory() as folder:
-        ledger, resources = Ledger(Path(folder)), Resources(gpu=0.0)
+        ledger = Ledger(Path(folder))
         ledger.path.mkdir(parents=True, exist_ok=True)
-        plan = _plan(count, benchmark)
-        job = Job(ledger.path, plan, tuple(plan.specs), None, "all", resources, retries=0)
+        plan = replace(_plan(count, benchmark), resources=Resources(gpu=0.0))
+        job = Job(ledger.path, plan, tuple(plan.specs))
         with RayProcess(trials=count) as ray:
             ray.run(job, [clock])
     return clock

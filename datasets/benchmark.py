@@ -27,15 +27,6 @@ _STATISTICS_IMAGES = 2000
 _IMAGES_AT_ONCE = 100
 
 
-@dataclass(frozen=True)
-class SplitCounts:
-    """How many classes (or other units that tasks are made of) and images a split may draw."""
-
-    classes: int
-    images: int
-    unit: str = "classes"
-
-
 @dataclass(frozen=True, eq=False)
 class Benchmark:
     """What a learner trains on, and the three distributions that it is measured on.
@@ -53,8 +44,7 @@ class Benchmark:
         pixels: what images are normalised by, in place of the statistics of ``train``.
 
     Raises:
-        BadData: an example of ``train`` is in ``base`` although ``fresh_base``, or the pools' image
-            shapes differ.
+        BadData: an example of ``train`` is in ``base`` although ``fresh_base``.
     """
 
     name: str
@@ -68,10 +58,6 @@ class Benchmark:
     pixels: PixelStatistics | None = None
 
     def __post_init__(self) -> None:
-        shapes = sorted({self.distribution(split).pool.image_shape for split in SPLITS})
-        if len(shapes) > 1:
-            listed = ", ".join(map(str, shapes))
-            raise BadData(f"The splits of '{self.name}' have images of several shapes: {listed}.")
         same_pool = self.train.pool.fingerprint == self.base.pool.fingerprint
         shared = same_pool and np.intersect1d(self.train.examples, self.base.examples).size
         if shared and self.fresh_base:
@@ -95,13 +81,7 @@ class Benchmark:
         return cls(name, train, base, val, novel, fingerprint, fresh_base, cautions)
 
     def distribution(self, split: str) -> TaskDistribution:
-        """Return the task distribution called ``train``, ``base``, ``val`` or ``novel``.
-
-        Raises:
-            ValueError: another name.
-        """
-        if split not in SPLITS:
-            raise ValueError(f"a split is one of {', '.join(SPLITS)}, not {split!r}")
+        """Return the task distribution called ``train``, ``base``, ``val`` or ``novel``."""
         return getattr(self, split)
 
     @property
@@ -113,12 +93,6 @@ class Benchmark:
     def n_base_classes(self) -> int:
         """Count the classes that occur among the training examples."""
         return len(np.unique(self.train.pool.labels[self.train.examples]))
-
-    @property
-    def counts(self) -> dict[SplitName, SplitCounts]:
-        """Count the classes and images of each split."""
-        splits: dict[SplitName, TaskDistribution] = {s: self.distribution(s) for s in SPLITS}
-        return {s: SplitCounts(d.size, len(d.examples), d.unit) for s, d in splits.items()}
 
     @property
     def pixel_mean(self) -> tuple[float, ...]:
@@ -184,7 +158,6 @@ def common_tasks(
     Raises:
         BadData: the split has too few classes, examples or writers, or its tasks cannot be drawn
             without replacement.
-        ValueError: an unknown split.
     """
     distribution = benchmark.distribution(split) if others is None else others
     numbers = [str(number) for number in (shape.way, shape.shot, shape.query, seed)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fsl_sweep.datasets.files.digests import array_digest, canonical_digest
+from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.orchestrator.errors import BadData
 
 
@@ -43,8 +43,6 @@ class ImagePool:
 
     def __post_init__(self) -> None:
         images, classes = (len(self),), len(self.class_names)
-        if len(set(self.class_names)) != classes:
-            raise BadData("Two classes of a pool have the same name.")
         for name, shape in {
             "labels": images,
             "writers": images,
@@ -57,10 +55,6 @@ class ImagePool:
                 raise BadData(f"The {name} of a pool have shape {np.shape(value)}, not {shape}.")
         if np.any((self.labels < 0) | (self.labels >= classes)):
             raise BadData(f"Labels of a pool of {classes} classes must be from 0 to {classes - 1}.")
-        if self.families is not None:
-            counts = np.bincount(self.labels, minlength=classes).tolist()
-            if len(set(zip(self.families, counts, strict=True))) != len(set(self.families)):
-                raise BadData("The classes of a family must have equally many examples.")
 
     def __len__(self) -> int:
         return int(self.images.shape[0])
@@ -83,27 +77,6 @@ class ImagePool:
     def holds_features(self) -> bool:
         """Tell whether these are features of a frozen extractor, not images."""
         return self.images.dtype == np.float32
-
-    @classmethod
-    def in_memory(
-        cls,
-        images: np.ndarray,
-        labels: np.ndarray,
-        class_names: Sequence[str],
-        *,
-        superclasses: Sequence[str] | None = None,
-        writers: np.ndarray | None = None,
-        attributes: np.ndarray | None = None,
-        attribute_names: Sequence[str] | None = None,
-    ) -> "ImagePool":
-        """Make a pool over arrays, with the fingerprint that a store would give it."""
-        labels = np.asarray(labels, dtype=np.int64)
-        arrays = {"images": images, "labels": labels, "writers": writers, "attributes": attributes}
-        digests = {key: array_digest(a) for key, a in arrays.items() if a is not None}
-        above, known = (None if w is None else tuple(w) for w in (superclasses, attribute_names))
-        fingerprint = pool_fingerprint(images.shape, digests, class_names, above, known)
-        names = tuple(class_names)
-        return cls(images, labels, names, fingerprint, above, writers, attributes, known)
 
 
 def pool_fingerprint(

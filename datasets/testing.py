@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pytest
 from pydantic import ValidationError
 
 from fsl_sweep.datasets.benchmark import MEASURED, SPLITS, Benchmark, common_tasks
-from fsl_sweep.datasets.files.digests import array_digest
 from fsl_sweep.datasets.preparing.opening import find_store, prepare_store
 from fsl_sweep.datasets.source import AbstractBenchmark
 from fsl_sweep.datasets.store.reading import Store, datasets_folder
@@ -84,6 +84,11 @@ class BenchmarkContract:
         """
         return {distribution.pool.class_names[label] for label in distribution.classes}
 
+    @pytest.fixture
+    def prepared(self, tmp_path_factory: Any) -> _Prepared:
+        """Return the source, prepared once for all tests of a class."""
+        return self._prepared(tmp_path_factory)
+
     def test_is_declared_in_full(self) -> None:
         source = self.benchmark()
         assert source.name == source.name.strip().lower() != ""
@@ -106,8 +111,8 @@ class BenchmarkContract:
         options = {**self.options, "no_such_option": 1}
         _mistake(ValidationError, lambda: self.benchmark.Options.model_validate(options))
 
-    def test_base_val_and_novel_share_nothing(self, tmp_path_factory: Any) -> None:
-        benchmark = self._prepared(tmp_path_factory).benchmark
+    def test_base_val_and_novel_share_nothing(self, prepared: _Prepared) -> None:
+        benchmark = prepared.benchmark
         kinds = {split: self.kinds(benchmark.distribution(split)) for split in MEASURED}
         for split in MEASURED:
             assert kinds[split], f"{split} is empty"
@@ -115,9 +120,9 @@ class BenchmarkContract:
             both = kinds[first] & kinds[second]
             assert not both, f"{first} and {second} share {sorted(map(str, both))[:5]}"
 
-    def test_no_training_example_is_in_base(self, tmp_path_factory: Any) -> None:
+    def test_no_training_example_is_in_base(self, prepared: _Prepared) -> None:
         """Check that BaseGen has fresh examples; in pools of their own, other images."""
-        benchmark = self._prepared(tmp_path_factory).benchmark
+        benchmark = prepared.benchmark
         assert benchmark.fresh_base is self.fresh_base
         train, base = benchmark.train, benchmark.base
         if not self.fresh_base:
@@ -125,22 +130,20 @@ class BenchmarkContract:
         elif train.pool.fingerprint == base.pool.fingerprint:
             assert not np.intersect1d(train.examples, base.examples).size
         else:
-            assert not _contents(train) & _contents(base)
+            assert not {*train.image_digests()} & {*base.image_digests()}
 
-    def test_counts_are_the_expected_ones(self, tmp_path_factory: Any) -> None:
+    def test_counts_are_the_expected_ones(self, prepared: _Prepared) -> None:
         expected = self.benchmark().expected(self._options())
         assert set(expected) <= set(MEASURED)
         if self.official:
-            counts = self._prepared(tmp_path_factory).benchmark.counts
-            classes = {split: counts[split].classes for split in MEASURED if split in expected}
-            assert classes == dict(expected)
+            sizes = {split: prepared.benchmark.distribution(split).size for split in expected}
+            assert sizes == dict(expected)
 
-    def test_it_says_what_its_tasks_are_made_of(self, tmp_path_factory: Any) -> None:
-        novel = self._prepared(tmp_path_factory).benchmark.novel
-        assert self.benchmark().unit(self._options()) == novel.unit
+    def test_it_says_what_its_tasks_are_made_of(self, prepared: _Prepared) -> None:
+        assert self.benchmark().unit(self._options()) == prepared.benchmark.novel.unit
 
-    def test_every_split_fills_well_formed_episodes(self, tmp_path_factory: Any) -> None:
-        benchmark = self._prepared(tmp_path_factory).benchmark
+    def test_every_split_fills_well_formed_episodes(self, prepared: _Prepared) -> None:
+        benchmark = prepared.benchmark
         for split in SPLITS:
             distribution = benchmark.distribution(split)
             labels = np.unique(distribution.pool.labels[distribution.examples])
@@ -148,8 +151,7 @@ class BenchmarkContract:
             drawn = distribution.sample(_TASKS, self.episode, np.random.default_rng(0))
             _check_episodes(distribution, drawn)
 
-    def test_common_tasks_are_the_same_each_time(self, tmp_path_factory: Any) -> None:
-        prepared = self._prepared(tmp_path_factory)
+    def test_common_tasks_are_the_same_each_time(self, prepared: _Prepared) -> None:
         again = self._open(prepared.root, prepared.home)
         for split in MEASURED:
             most = most_tasks(again.distribution(split), self.episode)
@@ -164,26 +166,25 @@ class BenchmarkContract:
             assert not _equal(first, reported)
             assert not _equal(first, reseeded)
 
-    def test_pools_have_images_and_their_statistics_are_finite(self, tmp_path_factory: Any) -> None:
-        prepared = self._prepared(tmp_path_factory)
+    def test_pools_have_images_and_their_statistics_are_finite(self, prepared: _Prepared) -> None:
         assert all(len(pool) for pool in prepared.store.pools().values())
         mean, std = np.array(prepared.benchmark.pixel_mean), np.array(prepared.benchmark.pixel_std)
         assert np.isfinite(mean).all()
         assert (std > 0).all()
         assert len(mean) == len(std) == prepared.benchmark.image_shape[0]
 
-    def test_the_fingerprint_is_of_the_content_alone(self, tmp_path_factory: Any) -> None:
-        first = self._prepared(tmp_path_factory)
+    def test_the_fingerprint_is_of_the_content_alone(
+        self, prepared: _Prepared, tmp_path_factory: Any
+    ) -> None:
         root = self.root(tmp_path_factory.mktemp("elsewhere"))
         again = self._open(root, tmp_path_factory.mktemp("home"))
-        assert again.fingerprint == first.benchmark.fingerprint
+        assert again.fingerprint == prepared.benchmark.fingerprint
 
-    def test_what_is_prepared_needs_no_source(self, tmp_path_factory: Any) -> None:
-        first = self._prepared(tmp_path_factory)
-        sheet = first.store.path / "sheet.json"
+    def test_what_is_prepared_needs_no_source(self, prepared: _Prepared) -> None:
+        sheet = prepared.store.path / "sheet.json"
         before = sheet.stat().st_mtime_ns
-        assert self._open(None, first.home).fingerprint == first.benchmark.fingerprint
-        self._prepare(first.root, first.home)
+        assert self._open(None, prepared.home).fingerprint == prepared.benchmark.fingerprint
+        self._prepare(prepared.root, prepared.home)
         assert sheet.stat().st_mtime_ns == before
 
     def test_missing_files_are_named_with_what_to_do(self, tmp_path: Path) -> None:
@@ -202,18 +203,19 @@ class BenchmarkContract:
         assert str(empty) in _mistake(UserError, lambda: self._prepare(empty, tmp_path))
         assert _left(tmp_path) == []
 
-    def test_an_interrupted_preparation_counts_for_nothing(self, tmp_path_factory: Any) -> None:
-        first, home = self._prepared(tmp_path_factory), tmp_path_factory.mktemp("interrupted")
+    def test_an_interrupted_preparation_counts_for_nothing(
+        self, prepared: _Prepared, tmp_path_factory: Any
+    ) -> None:
+        home = tmp_path_factory.mktemp("interrupted")
 
         def interrupt(*_: object) -> None:
             raise KeyboardInterrupt
 
-        _mistake(KeyboardInterrupt, lambda: self._prepare(first.root, home, interrupt))
+        _mistake(KeyboardInterrupt, lambda: self._prepare(prepared.root, home, interrupt))
         assert _left(home) == []
 
-    def test_preparing_reports_its_progress(self, tmp_path_factory: Any) -> None:
+    def test_preparing_reports_its_progress(self, prepared: _Prepared) -> None:
         """Check that images done never fall, and reach the total; the source stays untouched."""
-        prepared = self._prepared(tmp_path_factory)
         done = [images for images, _ in prepared.progress]
         assert done == sorted(done)
         assert prepared.progress[-1][0] == prepared.store.images
@@ -247,6 +249,10 @@ class BenchmarkContract:
 
 
 def _check_episodes(distribution: TaskDistribution, drawn: Episodes) -> None:
+    there, queried = drawn.classes[:, :, None] >= 0, drawn.query >= 0
+    assert ((drawn.support >= 0) == there).all(), "a class has a part of its support"
+    assert not (queried & ~there).any(), "padding has queries"
+    assert queried.any(axis=(1, 2)).all(), "a task has no queries"
     for number in range(len(drawn.support)):
         support, query = drawn.support[number], drawn.query[number]
         used = np.concatenate([support[support >= 0], query[query >= 0]])
@@ -263,17 +269,10 @@ def _equal(first: Episodes, second: Episodes) -> bool:
     return all(np.array_equal(*pair) for pair in pairs)
 
 
-def _contents(distribution: TaskDistribution) -> set[str]:
-    images = distribution.pool.images
-    return {array_digest(images[example]) for example in distribution.examples}
-
-
 def _mistake(kind: type[BaseException], action: Any) -> str:
-    try:
+    with pytest.raises(kind) as caught:
         action()
-    except kind as failure:
-        return str(failure)
-    raise AssertionError(f"{kind.__name__} is expected, but nothing was raised.")
+    return str(caught.value)
 
 
 def _left(home: Path) -> list[Path]:

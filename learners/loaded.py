@@ -19,12 +19,7 @@ from fsl_sweep.learners.base import (
     Learner,
 )
 from fsl_sweep.learners.metadl.learner import Metadl
-from fsl_sweep.learners.metadl.meta_dataset import (
-    ProgramTask,
-    QuerySet,
-    SupportSet,
-    challenge_images,
-)
+from fsl_sweep.learners.metadl.meta_dataset import ProgramTask
 from fsl_sweep.learners.snapshot import Description, restored
 from fsl_sweep.orchestrator.errors import BadData
 
@@ -168,12 +163,9 @@ class LoadedLearner:
             return _probabilities(learner.head(examples, features[None, way * shot :])[0])
 
     def _by_program(self, program: Metadl, support: Tensor, query: Tensor) -> np.ndarray:
-        way, shot = support.shape[:2]
-        examples, queries = (challenge_images(self._unit(part)) for part in (support, query))
-        labels = np.arange(way).repeat(shot)
-        task = ProgramTask(SupportSet(examples, labels), QuerySet(queries), way, seed=0)
+        task = ProgramTask.of(self._unit(support), self._unit(query), seed=0)
         (answer,) = program.answers([task])
-        return np.eye(way, dtype=np.float32)[answer]
+        return np.eye(task.way, dtype=np.float32)[answer]
 
 
 def _probabilities(logits: Float[Tensor, "m n"]) -> Float[np.ndarray, "m n"]:

@@ -8,7 +8,20 @@ import numpy as np
 from PIL import Image
 from scipy.stats import chisquare
 
-from fsl_sweep.datasets.pool import ImagePool
+from fsl_sweep.datasets.benchmark import SPLITS
+from fsl_sweep.datasets.files.digests import array_digest
+from fsl_sweep.datasets.pool import ImagePool, pool_fingerprint
+
+
+def pool_of(images, labels, class_names, **known) -> ImagePool:
+    """A pool over arrays, with the fingerprint that a store would give it."""
+    arrays = {"images": images, "labels": np.asarray(labels, dtype=np.int64)}
+    arrays |= {key: known[key] for key in ("writers", "attributes") if key in known}
+    names = {key: known[key] and tuple(known[key]) for key in known.keys() - arrays.keys()}
+    digests = {key: array_digest(array) for key, array in arrays.items()}
+    words = (class_names, names.get("superclasses"), names.get("attribute_names"))
+    fingerprint = pool_fingerprint(images.shape, digests, *words)
+    return ImagePool(**arrays, **names, class_names=tuple(class_names), fingerprint=fingerprint)
 
 
 def blank_pool(labels, names=None, **more) -> ImagePool:
@@ -16,7 +29,7 @@ def blank_pool(labels, names=None, **more) -> ImagePool:
     labels = np.asarray(labels)
     if names is None or isinstance(names, int):
         names = [f"c{c}" for c in range(names or labels.max() + 1)]
-    return ImagePool.in_memory(np.zeros((len(labels), 1, 2, 2), np.uint8), labels, names, **more)
+    return pool_of(np.zeros((len(labels), 1, 2, 2), np.uint8), labels, names, **more)
 
 
 def scattered_pool(sizes, names=None) -> ImagePool:
@@ -44,7 +57,8 @@ def assert_proper(tasks, episodes, count: int, shape) -> np.ndarray:
 
 def counts_of(benchmark) -> dict[str, tuple[int, int]]:
     """Classes and images of each split."""
-    return {split: (count.classes, count.images) for split, count in benchmark.counts.items()}
+    splits = {split: benchmark.distribution(split) for split in SPLITS}
+    return {split: (tasks.size, len(tasks.examples)) for split, tasks in splits.items()}
 
 
 def superclasses_of(benchmark, split: str) -> set[str]:

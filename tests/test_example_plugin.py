@@ -14,14 +14,6 @@ from places import ROOT
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.testing.study import made_table
 
-LOGS = """method,configuration,seed,epoch,measure,accuracy
-A,,0,1,val,0.1
-A,,0,2,val,0.9
-A,,0,3,val,0.1
-A,,0,4,val,0.6
-A,,0,5,val,0.7
-"""
-
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -45,33 +37,7 @@ def test_its_own_tests_pass(installed: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert nested.passed(ROOT / "docs" / "example-plugin" / "test_fsl_sweep_steady.py")
 
 
-def test_it_is_listed_with_its_distribution_and_used(
-    installed: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    header, *rows = LOGS.replace("A,,", "A,only,").splitlines()
-    others = [row.replace(",val,", f",{measure},") for row in rows for measure in ("base", "novel")]
-    table = tmp_path / "logs.csv"
-    table.write_text("\n".join([header, *rows, *others]) + "\n")
-    chosen = ["--snapshot", "smoothed-val", "--hyperparameter", "near-best-val"]
-    report = ["report", str(table), *chosen, "--format", "json"]
-    assert invoke(report) == 2
-    assert "unknown snapshot selector 'smoothed-val'" in capsys.readouterr().err
-    monkeypatch.syspath_prepend(str(installed))
-    assert invoke(report) == 0
-    out = capsys.readouterr().out
-    assert '"epoch": 5' in out
-    assert '"source": "fsl-sweep-steady"' in out
-    assert invoke(["plugins", "--check"]) == 0
-    out = capsys.readouterr().out
-    for name in ("smoothed-val", "near-best-val", "spread-over-seeds"):
-        (line,) = [line for line in out.splitlines() if f" {name} " in line]
-        assert "fsl-sweep-steady" in line
-
-
-def test_its_study_is_a_command_once_it_is_installed(
+def test_it_is_listed_and_its_study_is_a_command_once_it_is_installed(
     installed: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -87,6 +53,11 @@ def test_its_study_is_a_command_once_it_is_installed(
     assert 0 < spread["range"] < 1
     assert invoke([*study, "--fewest", "4"]) == 2
     assert capsys.readouterr().err == "fsl-sweep: No method has 4 complete seeds.\n"
+    assert invoke(["plugins", "--check"]) == 0
+    out = capsys.readouterr().out
+    for name in ("smoothed-val", "near-best-val", "spread-over-seeds"):
+        (line,) = [line for line in out.splitlines() if f" {name} " in line]
+        assert "fsl-sweep-steady" in line
     assert invoke(["analyze", "--help"]) == 0
     assert re.search(
         r"^  spread-over-seeds +A plug-in of fsl-sweep-steady.$", capsys.readouterr().out, re.M

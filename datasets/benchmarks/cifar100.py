@@ -6,10 +6,8 @@ same images give the same order: by class, and within a class by file name.
 """
 
 import hashlib
-import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import call
 from pathlib import Path
@@ -23,7 +21,7 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.files.archives import open_tree
 from fsl_sweep.datasets.files.decoding import read_image
 from fsl_sweep.datasets.files.download import RemoteFile
-from fsl_sweep.datasets.files.file_tree import Bounds, FileTree, Member
+from fsl_sweep.datasets.files.file_tree import FileTree, Member
 from fsl_sweep.datasets.files.pickles import as_text, load_dict
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
@@ -57,9 +55,7 @@ CHECKSUMS = {
 """Of the official archive, which its page states, and of the files in it that have images."""
 
 _PARTS = ("train", "test")
-_ARCHIVE_NAME = re.compile(r"cifar.*100.*\.(zip|tar|tar\.gz|tgz)", re.IGNORECASE)
 _SIDE = 32
-_BOUNDS = Bounds(members=1_000_000, member_bytes=256 * 2**20, total_bytes=4 * 2**30)
 
 ImagesByClass = Mapping[str, list[Callable[[], Image.Image]]]
 """Calls that give each image of each class, in order; nothing is decoded before the call."""
@@ -94,14 +90,16 @@ class AbstractCifar100(AbstractBenchmark[Any]):
         """Return the names of the base, val and novel classes."""
 
     def source_path(self, root: Path | None) -> Path:
-        """Find the archive or folder under ``root``."""
-        return find_source(super().source_path(root))
+        """Return the official folder or archive in ``root``, else ``root`` itself."""
+        path = super().source_path(root)
+        return next((p for p in (path / FOLDER, path / ARCHIVE) if p.exists()), path)
 
     def prepare(
         self, options: Any, root: Path | None, writer: StoreWriter, progress: Progress
     ) -> None:
         """Write class by class, and within a class by file name: every form gives one pool."""
-        with open_images(self.source_path(root)) as classes:
+        with open_tree(self.source_path(root)) as tree:
+            classes = _images_by_class(tree)
             pool = writer.pool((3, options.image_size, options.image_size))
             parts = [(label, loads, call) for label, loads in enumerate(classes.values())]
             append_images(pool, parts, options.image_size, progress)
@@ -191,61 +189,18 @@ def _within(superclasses: Sequence[str]) -> list[str]:
     return [name for name, group in SUPERCLASS_OF.items() if group in superclasses]
 
 
-def find_source(root: Path) -> Path:
-    """Find what holds the images: an archive or folder under ``root``.
-
-    Raises:
-        MissingData: none is there.
-        BadData: several archives are.
-    """
-    if root.is_file():
-        return root
-    places = [root, root / "cifar100", root / "cifar-100", root / "CIFAR100"]
-    for place in places:
-        if source := _in_place(place):
-            return source
-    raise MissingData(
-        f"CIFAR-100 is in none of {', '.join(map(str, places))}: neither {ARCHIVE}, nor a folder "
-        f"{FOLDER}, nor one archive whose name begins with cifar, nor class folders. "
-        f"Get {DOWNLOAD}."
-    )
-
-
-@contextmanager
-def open_images(source: Path) -> Iterator[ImagesByClass]:
-    """Open the images of all 100 classes, in alphabetical order."""
-    with open_tree(source, _BOUNDS) as tree:
-        files = {
-            path: m for m in tree.members if (path := m.path.removeprefix(f"{FOLDER}/")) in _PARTS
-        }
-        images = _python_files(tree, files) if files else _class_folders(tree)
-        lacking = [name for name, loads in images.items() if not loads]
-        if lacking:
-            shown = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
-            raise BadData(
-                f"{tree.where} has no images of {len(lacking)} of CIFAR-100's 100 classes "
-                f"({shown}). Get {DOWNLOAD}."
-            )
-        yield images
-
-
-def _in_place(place: Path) -> Path | None:
-    if (place / FOLDER).is_dir():
-        return place / FOLDER
-    if (place / ARCHIVE).is_file():
-        return place / ARCHIVE
-    entries = sorted(place.iterdir()) if place.is_dir() else []
-    archives = [e for e in entries if e.is_file() and _ARCHIVE_NAME.fullmatch(e.name)]
-    if len(archives) > 1:
+def _images_by_class(tree: FileTree) -> ImagesByClass:
+    """Find the images of all 100 classes, in alphabetical order."""
+    files = {path: m for m in tree.members if (path := m.path.removeprefix(f"{FOLDER}/")) in _PARTS}
+    images = _python_files(tree, files) if files else _class_folders(tree)
+    lacking = [name for name, loads in images.items() if not loads]
+    if lacking:
+        shown = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
         raise BadData(
-            f"{place} holds several archives that may be CIFAR-100 "
-            f"({', '.join(archive.name for archive in archives)}); set benchmark.root to one."
+            f"{tree.where} has no images of {len(lacking)} of CIFAR-100's 100 classes "
+            f"({shown}). Get {DOWNLOAD}."
         )
-    if archives:
-        return archives[0]
-    folders = {*SUPERCLASS_OF, *SUPERCLASS_OF.values(), *_PARTS}
-    known = {_spelling(name) for name in folders}
-    return place if any(_spelling(entry.name) in known for entry in entries) else None
+    return images
 
 
 def _spelling(name: str) -> str:
@@ -292,15 +247,15 @@ def _class_folders(tree: FileTree) -> ImagesByClass:
         if name not in classes:
             raise BadData(
                 f"{path} is not in a folder of a CIFAR-100 class. Only class folders are read, "
-                "perhaps within train/ and test/ or within folders of the superclasses; "
+                "or an archive of them as root, perhaps within train/ and test/ or within folders "
+                "of the superclasses; "
                 f"{did_you_mean(name, classes)}"
             )
         classes[name].append(member)
     return {
-        name: [partial(read_image, tree, m, "rgb") for m in sorted(members, key=_file_name)]
+        name: [
+            partial(read_image, tree, member, "rgb")
+            for member in sorted(members, key=lambda m: (m.path.rpartition("/")[2], m.path))
+        ]
         for name, members in classes.items()
     }
-
-
-def _file_name(member: Member) -> tuple[str, str]:
-    return member.path.rpartition("/")[2], member.path

@@ -21,7 +21,7 @@ from pydantic import Field
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.files.archives import open_tree
 from fsl_sweep.datasets.files.digests import canonical_digest
-from fsl_sweep.datasets.files.file_tree import Bounds, FileTree, Member
+from fsl_sweep.datasets.files.file_tree import FileTree, Member
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress
 from fsl_sweep.datasets.splits.writers import BaseTasks, writer_benchmark
@@ -68,7 +68,7 @@ def open_leaf(root: Path) -> Iterator[tuple[FileTree, list[Member]]]:
         MissingData: there are no such files.
         As `open_tree`.
     """
-    with open_tree(_place(root), Bounds(member_bytes=2**30)) as tree:
+    with open_tree(_place(root)) as tree:
         members = [member for member in tree.members if member.path.endswith(".json")]
         folders = {PurePosixPath(member.path).parent for member in members}
         whole = {folder for folder in folders if folder.name == "all_data"}
@@ -86,16 +86,7 @@ def open_leaf(root: Path) -> Iterator[tuple[FileTree, list[Member]]]:
 
 def _place(root: Path) -> Path:
     """Find the folder or archive to read: beside all_data LEAF leaves 800,000 image files."""
-    if not root.is_dir():
-        return root
-    for place in _PLACES:
-        if (root / place).is_dir():
-            return root / place
-    entries = sorted(root.iterdir())
-    archives = [e for e in entries if e.name.endswith((".zip", ".tar", ".tar.gz", ".tgz"))]
-    if len(archives) == 1 and not any(e.is_dir() or e.suffix == ".json" for e in entries):
-        return archives[0]
-    return root
+    return next((root / place for place in _PLACES if (root / place).is_dir()), root)
 
 
 def _in_order(member: Member) -> tuple[str, list[int], str]:

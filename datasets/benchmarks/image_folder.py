@@ -1,8 +1,7 @@
 """Any folder, zip or tar of images by class: ``[SUPERCLASS/]CLASS/image``."""
 
 import posixpath
-import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import final
@@ -54,11 +53,11 @@ class ImageFolder(AbstractBenchmark[ImageFolderOptions]):
             classes = read_class_tree(tree)
             channels = 3 if options.colour == "rgb" else 1
             pool = writer.pool((channels, options.image_size, options.image_size))
+            superclasses, names = zip(*classes, strict=True)
+            pool.describe(names, superclasses if any(superclasses) else None)
             load = partial(read_image, tree, colour=options.colour)
             parts = [(label, images, load) for label, images in enumerate(classes.values())]
             append_images(pool, parts, options.image_size, progress)
-            superclasses, names = zip(*classes, strict=True)
-            pool.describe(names, superclasses if any(superclasses) else None)
 
     def assemble(self, options: ImageFolderOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Split classes by lists, or draw."""
@@ -71,8 +70,8 @@ def read_class_tree(tree: FileTree) -> dict[tuple[str, str], list[Member]]:
     A folder around everything, as many zips have, is ignored.
 
     Raises:
-        BadData: files that are not images, images at different depths, a class without images,
-            two classes of one name, or no classes at all; the message names them.
+        BadData: files that are not images, images at different depths, or no classes at all; the
+            message names them.
     """
     others = [m.path for m in tree.members if PurePosixPath(m.path).suffix.lower() not in _SUFFIXES]
     if others:
@@ -94,28 +93,6 @@ def read_class_tree(tree: FileTree) -> dict[tuple[str, str], list[Member]]:
             f"{tree.where} must have images in CLASS/ folders, or all in SUPERCLASS/CLASS/ "
             f"folders, but it has {' and '.join(examples.values())}."
         )
-    _check_folders(tree, folders)
-    return dict(sorted((_names(folder, *examples), images) for folder, images in folders.items()))
-
-
-def _names(folder: str, depth: int) -> tuple[str, str]:
-    parts = folder.split("/")
-    return parts[-2] if depth == 2 else "", parts[-1]
-
-
-def _check_folders(tree: FileTree, filled: Collection[str]) -> None:
-    """Check that no class is empty, and no two have one name."""
-    used = {str(parent) for folder in filled for parent in PurePosixPath(folder, "x").parents}
-    for folder in tree.folders:
-        if folder not in used:
-            raise BadData(f"Class folder {tree.where / folder} holds no images.")
-    seen: dict[str, str] = {}
-    for folder in filled:
-        # Two spellings of one accented name look the same to a reader.
-        name = unicodedata.normalize("NFC", folder.rpartition("/")[2])
-        if name in seen:
-            raise BadData(
-                f"Two classes of {tree.where} are called '{name}': {seen[name]} and {folder}. "
-                "Rename one of them; class names must be unique across superclasses."
-            )
-        seen[name] = folder
+    names = {folder: ["", *folder.split("/")[outer:]][-2:] for folder in folders}
+    classes = {(above, name): folders[folder] for folder, (above, name) in names.items()}
+    return dict(sorted(classes.items()))

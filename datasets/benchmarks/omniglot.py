@@ -170,29 +170,16 @@ class Omniglot(AbstractBenchmark[OmniglotOptions]):
 
 
 def _open_parts(root: Path, stack: ExitStack) -> dict[str, FileTree]:
-    """Open both official parts, from the usual places; zips before folders, for their CRCs."""
-    start = root if root.is_dir() else root.parent
-    places = [start, start / "omniglot", start / "omniglot-py", start / "python"]
-    for place in places:
-        paths = {
-            part: path
-            for part in PARTS
-            for path in (place / part, place / f"{part}.zip")
-            if path.exists()
-        }
-        if len(paths) == len(PARTS):
-            return {part: stack.enter_context(open_tree(path)) for part, path in paths.items()}
-        if paths:
-            lacking = next(part for part in PARTS if part not in paths)
+    """Open both official parts; zips before folders, for their CRCs."""
+    trees: dict[str, FileTree] = {}
+    for part in PARTS:
+        path = next((p for p in (root / f"{part}.zip", root / part) if p.exists()), None)
+        if path is None:
             raise MissingData(
-                f"{place} has {paths.popitem()[1].name} but neither {lacking}.zip nor a folder "
-                f"{lacking}. Get {Omniglot.download}."
+                f"{root} has neither {part}.zip nor a folder {part}. Get {Omniglot.download}."
             )
-    looked = ", ".join(map(str, places))
-    raise MissingData(
-        f"Omniglot's images_background and images_evaluation (zips or folders) are in none of "
-        f"{looked}. Get {Omniglot.download}."
-    )
+        trees[part] = stack.enter_context(open_tree(path))
+    return trees
 
 
 def _characters(trees: Mapping[str, FileTree]) -> dict[str, tuple[str, FileTree, list[Member]]]:
@@ -209,17 +196,14 @@ def _characters(trees: Mapping[str, FileTree]) -> dict[str, tuple[str, FileTree,
                     "IIII_DD.png. Take the official images, without other files."
                 )
             drawings.setdefault(match["character"], []).append((int(match["drawer"]), member))
-        if len(drawings) != PARTS[part]:
+        drawers = {tuple(sorted(drawer for drawer, _ in drawn)) for drawn in drawings.values()}
+        if len(drawings) != PARTS[part] or drawers != {tuple(range(1, DRAWERS + 1))}:
             raise BadData(
-                f"{tree.where} has {counted(len(drawings), 'character')}; the official part has "
-                f"{PARTS[part]}. Download or extract it again."
+                f"{tree.where} has {counted(len(tree.members), 'drawing')} of "
+                f"{counted(len(drawings), 'character')}; the official part has {PARTS[part]} "
+                f"characters, each by the same {DRAWERS} people. Download or extract it again."
             )
         for name, drawn in drawings.items():
             drawn.sort(key=lambda drawing: drawing[0])
-            if [drawer for drawer, _ in drawn] != list(range(1, DRAWERS + 1)):
-                raise BadData(
-                    f"{tree.where} has {counted(len(drawn), 'drawing')} of {name}; one by each of "
-                    f"{DRAWERS} people is expected. Download or extract it again."
-                )
             characters[name] = (part, tree, [member for _, member in drawn])
     return dict(sorted(characters.items()))

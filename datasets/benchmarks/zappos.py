@@ -12,7 +12,7 @@ the archives.
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -172,21 +172,20 @@ def read_table(content: bytes, where: str) -> tuple[tuple[str, ...], tuple[str, 
     header = {_spelling(name): column for column, name in enumerate(rows[0])}
     names = tuple(sorted(name for group in published_sets() for name in group))
     columns = [_columns(name, header, where) for name in names]
-    ragged = [number for number, row in enumerate(rows, 1) if len(row) != len(rows[0])]
-    if ragged:
-        raise BadData(f"{where}, row {ragged[0]}: the table is cut off there; download it again.")
+    used = [column for group in columns for column in group]
+    for number, row in enumerate(rows[1:], 2):
+        if len(row) != len(rows[0]) or not {row[column].strip() for column in used} <= {"0", "1"}:
+            raise BadData(
+                f"{where}, row {number}: the table is damaged there, or has a value other than 0 "
+                "or 1; download it again."
+            )
     rows = sorted(rows[1:], key=lambda row: row[0])
     shoes = tuple(row[0].strip() for row in rows)
     for shoe, following in pairwise(shoes):
         if shoe == following:
             raise BadData(f"{where} lists the shoe {shoe} twice.")
-    used = [column for group in columns for column in group]
-    cells = np.array([[row[column].strip() for column in used] for row in rows])
-    odd = np.argwhere(~np.isin(cells, ("0", "1")))
-    if len(odd):
-        raise BadData(f"{where}: the row of {shoes[odd[0][0]]} has a value other than 0 or 1.")
-    carried = [(cells[:, np.isin(used, group)] == "1").any(axis=1) for group in columns]
-    return shoes, names, np.stack(carried, axis=1)
+    carried = [[any(row[c].strip() == "1" for c in group) for group in columns] for row in rows]
+    return shoes, names, np.array(carried)
 
 
 def _columns(name: str, header: Mapping[str, int], where: str) -> list[int]:
@@ -208,27 +207,19 @@ def _spelling(name: str) -> str:
 
 def _opened(root: Path, stack: ExitStack) -> tuple[FileTree, Member, FileTree, dict[str, Member]]:
     """Open what holds the table, the table, the images, and the image of each shoe, by CID."""
-    start = root.parent if root.is_file() or root.name in _IMAGES else root
-    images = _first([start / name for name in _IMAGES], start, stack)
-    folder = images.where if images.where.is_dir() else start
-    data = _first([start / _DATA, folder / _DATA, start / _TABLE], start, stack, _TABLE)
+    images, data = _first(root, _IMAGES, stack), _first(root, (_DATA,), stack)
     table = next((m for m in data.members if m.path.rpartition("/")[2] == _TABLE), None)
     if table is None:
         raise MissingData(f"{data.where} has no {_TABLE}. Get {DOWNLOAD}.")
     return data, table, images, _by_shoe(images)
 
 
-def _first(places: list[Path], start: Path, stack: ExitStack, what: str = "images") -> FileTree:
-    for place in places:
-        for path in (place, place.with_name(f"{place.name}.zip")):
-            if path.is_dir() or (path.suffix == ".zip" and path.exists()):
-                return stack.enter_context(open_tree(path))
-            if path.is_file():
-                return stack.enter_context(open_tree(path.parent))
-    looked = ", ".join(dict.fromkeys(place.name for place in places))
-    raise MissingData(
-        f"{start} has no {what} of UT Zappos50K ({looked}, as a folder or zip). Get {DOWNLOAD}."
-    )
+def _first(root: Path, names: Sequence[str], stack: ExitStack) -> FileTree:
+    """Open the first of these folders or zips that is there."""
+    for path in (root / file for name in names for file in (name, f"{name}.zip")):
+        if path.exists():
+            return stack.enter_context(open_tree(path))
+    raise MissingData(f"{root} has no {' or '.join(names)}, as a folder or zip. Get {DOWNLOAD}.")
 
 
 def _by_shoe(images: FileTree) -> dict[str, Member]:

@@ -9,7 +9,6 @@ from typing import Any
 from fsl_sweep.orchestrator.errors import BadData, MissingData, folder_error
 
 _CHUNK_BYTES = 2**18
-_MOST_BYTES = 4 * 2**30
 _SECONDS = 60  # without a byte
 
 
@@ -39,7 +38,7 @@ def fetch(
 
     Raises:
         MissingData: there is no network, or the file is not at its address.
-        BadData: what came is truncated, too large or not the official file.
+        BadData: what came is truncated or not the official file.
         RunFolderError: the folder cannot be written.
         MachineFailure: the disk is full or fails.
     """
@@ -51,7 +50,7 @@ def fetch(
     path = folder / file.name
     kind, _, digest = file.checksum.partition(":")
     # Speaks only http and https, after a redirection too. Pooch annotates less than it documents.
-    meter: Any = _Meter(file.url, progress)
+    meter: Any = _Meter(progress)
     downloader: Any = pooch.HTTPDownloader(meter, _CHUNK_BYTES, timeout=_SECONDS)
     try:
         if path.is_file() and pooch.file_hash(str(path), kind) == digest:
@@ -80,17 +79,15 @@ def fetch(
 
 
 class _Meter:
-    """What pooch reports its progress to; refuses a file that is too large."""
+    """What pooch reports its progress to."""
 
-    def __init__(self, url: str, progress: Callable[[int, int | None], None]) -> None:
-        self._url, self._progress = url, progress
+    def __init__(self, progress: Callable[[int, int | None], None]) -> None:
+        self._progress = progress
         self.total = self._done = 0
 
     def update(self, size: int) -> None:
         """Count so many more bytes, rounded up to a whole chunk."""
         self._done += size
-        if self._done > _MOST_BYTES + _CHUNK_BYTES:
-            raise BadData(f"{self._url} is larger than {_MOST_BYTES} bytes; it is refused.")
         done = min(self._done, self.total) if self.total else self._done
         self._progress(done, self.total or None)
 

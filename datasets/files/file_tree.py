@@ -3,7 +3,7 @@
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.orchestrator.errors import BadData
 
 _LEFT_BEHIND = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
-_DEEPEST, _DEEPEST_ON_DISK = 32, 8
+_DEEPEST = 8
 UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -30,7 +30,7 @@ class Bounds:
     """How much an archive may expand to: files, bytes in one file, bytes in all of them."""
 
     members: int = 5_000_000
-    member_bytes: int = 64 * 2**20
+    member_bytes: int = 2**30
     total_bytes: int = 256 * 2**30
 
 
@@ -59,13 +59,11 @@ class FileTree:
     Attributes:
         where: the folder or archive, for messages.
         members: every file, sorted by path, without those that operating systems leave behind.
-        folders: every folder, empty ones too, sorted.
         content: what is there of a file, or a byte more than its size; raises `UNREADABLE`.
     """
 
     where: Path
     members: list[Member]
-    folders: list[str]
     content: Callable[[Member], bytes]
 
     def read(self, member: Member) -> bytes:
@@ -103,7 +101,6 @@ def archive_tree(
             large; or they are too many or too large together.
     """
     files: dict[str, Member] = {}
-    folders: set[str] = set()
     total = 0
     for entry, is_folder, problem in entries:
         path = _checked_path(where, entry.path)
@@ -113,10 +110,7 @@ def archive_tree(
             problem = problem or "appears twice"
         if problem is not None:
             raise _refused(where, entry.path, problem)
-        if _left_behind(path):
-            continue
-        if is_folder:
-            folders.add(path)
+        if is_folder or _left_behind(path):
             continue
         files[path] = Member(path, entry.size, entry.stamp, entry.handle)
         total += entry.size
@@ -124,31 +118,25 @@ def archive_tree(
             raise BadData(f"{where} holds more than {bounds.members} files.")
         if total > bounds.total_bytes:
             raise BadData(f"{where} would expand to {total} bytes and is refused.")
-        while (path := path.rpartition("/")[0]) and path not in folders:
-            folders.add(path)
-    return FileTree(where, [files[path] for path in sorted(files)], sorted(folders), content)
+    return FileTree(where, [files[path] for path in sorted(files)], content)
 
 
 def folder_tree(where: Path) -> FileTree:
     """List the files under a folder. Raises BadData if it cannot be read, or a link is broken."""
-    members: list[Member] = []
-    folders: list[str] = []
     try:
-        _walk(where, "", members, folders)
+        members = sorted(_walk(where, ""), key=lambda member: member.path)
     except OSError as failure:
         problem = f"{failure.filename or where} cannot be read: {failure.strerror}."
         raise BadData(problem) from failure
-    members.sort(key=lambda member: member.path)
-    folders.sort()
-    return FileTree(where, members, folders, lambda member: (where / member.path).read_bytes())
+    return FileTree(where, members, lambda member: (where / member.path).read_bytes())
 
 
-def _walk(where: Path, relative: str, members: list[Member], folders: list[str]) -> None:
+def _walk(where: Path, relative: str) -> Iterator[Member]:
     folder = where / relative
     # Links are followed, for people link data sets together; a loop of links ends here.
-    if relative.count("/") > _DEEPEST_ON_DISK:
+    if relative.count("/") > _DEEPEST:
         raise BadData(
-            f"{folder} is more than {_DEEPEST_ON_DISK} folders deep; is {where} the right folder?"
+            f"{folder} is more than {_DEEPEST} folders deep; is {where} the right folder?"
         )
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -156,11 +144,10 @@ def _walk(where: Path, relative: str, members: list[Member], folders: list[str])
             if _left_behind(path):
                 continue
             if entry.is_dir():
-                folders.append(path)
-                _walk(where, f"{path}/", members, folders)
+                yield from _walk(where, f"{path}/")
             elif entry.is_file():
                 state = entry.stat()
-                members.append(Member(path, state.st_size, state.st_mtime_ns))
+                yield Member(path, state.st_size, state.st_mtime_ns)
             else:
                 raise BadData(
                     f"{folder / entry.name} is a broken link or not a file; remove it, or is "
@@ -179,8 +166,6 @@ def _checked_path(where: Path, name: str) -> str:
     parts = name.rstrip("/").split("/")
     if name[1:2] == ":" or "\\" in name or not {"", ".", ".."}.isdisjoint(parts):
         raise _refused(where, name, "is not a plain relative path")
-    if len(parts) > _DEEPEST:
-        raise _refused(where, f"{name[:40]}...", f"is more than {_DEEPEST} folders deep")
     return "/".join(parts)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from fsl_sweep.datasets.preparing.opening import (
 from fsl_sweep.datasets.source import Progress
 from fsl_sweep.datasets.splits.attributes import pair_remarks
 from fsl_sweep.datasets.store.reading import Store, datasets_folder, open_store
-from fsl_sweep.datasets.tasks.distribution import TaskDistribution
 from fsl_sweep.orchestrator.errors import BadData, FslSweepError, MissingData, PluginError
 
 
@@ -94,12 +92,11 @@ def check(
     official = source.official_images
     if official not in (None, store.images):
         remarks.insert(0, f"{store.images:,} images; the official data set has {official:,}")
-    counts = benchmark.counts
+    splits = {split: benchmark.distribution(split) for split in SPLITS if split in expected}
     problems = [
-        f"The {split} split has {counts[split].classes} {counts[split].unit}; "
-        f"{expected[split]} are expected."
-        for split in SPLITS
-        if split in expected and counts[split].classes != expected[split]
+        f"The {split} split has {tasks.size} {tasks.unit}; {expected[split]} are expected."
+        for split, tasks in splits.items()
+        if tasks.size != expected[split]
     ]
     return Checked(store, benchmark, expected, tuple(problems), tuple(remarks))
 
@@ -120,11 +117,6 @@ def prepare(
         The store, and whether it was there already.
     """
     benchmark, chosen = resolve(name, options or {})
-    if source is None and benchmark.download is not None:
-        raise MissingData(
-            f"'{name}' is prepared from its files: `fsl-sweep data prepare {name} --from PATH`. "
-            f"Get {benchmark.download}."
-        )
     with BENCHMARKS.named_faults(name):
         try:
             store = find_store(benchmark, chosen, source, home)
@@ -176,19 +168,14 @@ def _copies(benchmark: Benchmark) -> Iterator[str]:
     """
     if not benchmark.fresh_base:
         return
-    trained = set(_digests(benchmark.train))
+    trained = set(benchmark.train.image_digests())
     for split in MEASURED:
         measured = benchmark.distribution(split)
-        if count := sum(digest in trained for digest in _digests(measured)):
+        if count := sum(digest in trained for digest in measured.image_digests()):
             yield (
                 f"{split}: {count} of {len(measured.examples)} images are exact copies of training "
                 "images; accuracies count them"
             )
-
-
-def _digests(tasks: TaskDistribution) -> Iterator[bytes]:
-    for example in tasks.examples:
-        yield blake2b(tasks.pool.images[example].tobytes(), digest_size=16).digest()
 
 
 def _availability(name: str, home: Path | None) -> Availability:

@@ -63,7 +63,7 @@ def find_store(
         BadData: the store or the source is damaged.
     """
     if root is not None or source.download is None:
-        path = _place(source, options, root, home)
+        path = store_path(home, _head(source, options, root))
         return open_store(path) if (path / SHEET).exists() else None
     fitting = _fitting_stores(source, options, home)
     if len(fitting) > 1:
@@ -90,21 +90,13 @@ def prepare_store(
     Concurrent callers wait for the first one. A damaged store is replaced. Raises as
     `open_benchmark`.
     """
-    path = _place(source, options, root, home)
+    head = _head(source, options, root)
+    path = store_path(home, head)
     with _locked(path):
         try:
             return open_store(path)
         except (MissingData, BadData):
             shutil.rmtree(path, ignore_errors=True)  # a damaged store
-        head = {
-            "benchmark": source.name,
-            "version": source.version,
-            "options": source.pool_options(options),
-            "source": {
-                "path": "" if root is None else str(root.expanduser().absolute()),
-                "signature": source.signature(options, root),
-            },
-        }
         with writing_store(path, head) as writer:
             source.prepare(options, root, writer, progress)
         return open_store(path)
@@ -137,16 +129,19 @@ def _fitting_stores(
     return fitting
 
 
-def _place(
-    source: AbstractBenchmark[Any], options: BaseModel, root: Path | None, home: Path | None
-) -> Path:
+def _head(source: AbstractBenchmark[Any], options: BaseModel, root: Path | None) -> dict[str, Any]:
+    """Say what a store is prepared from, as its sheet does."""
     if root is not None:
         check_local(root)
         root = root.expanduser().absolute()
         if not root.exists():
             raise MissingData(f"There is nothing at {root}. {_advice(source)}")
-    signature = source.signature(options, root)
-    return store_path(home, source.name, source.version, source.pool_options(options), signature)
+    return {
+        "benchmark": source.name,
+        "version": source.version,
+        "options": source.pool_options(options),
+        "source": {"path": str(root or ""), "signature": source.signature(options, root)},
+    }
 
 
 def _missing(source: AbstractBenchmark[Any], options: BaseModel, home: Path | None) -> MissingData:

@@ -64,18 +64,12 @@ def attribute_benchmark(
     Raises:
         BadData: no pair of a set is feasible.
     """
-    shared = options.images == "shared"
-    parts = (
-        dict.fromkeys(SPLITS, np.arange(len(pool)))
-        if shared
-        else _parts(len(pool), options.held_out, options.seed)
-    )
+    shared, parts = options.images == "shared", _parts(len(pool), options)
     same = set(attributes) == set(novel_attributes)
-    sharing = [parts[split] for split in SPLITS if same or split != "novel"]
-    pairs = feasible_pairs(pool, attributes, sharing, options.min_images)
-    novel_pairs = pairs
-    if not same:
-        novel_pairs = feasible_pairs(pool, novel_attributes, [parts["novel"]], options.min_images)
+    known_parts = [parts[split] for split in SPLITS if same or split != "novel"]
+    novel_parts = known_parts if same else [parts["novel"]]
+    pairs = feasible_pairs(pool, attributes, known_parts, options.min_images)
+    novel_pairs = feasible_pairs(pool, novel_attributes, novel_parts, options.min_images)
     for kind, feasible in (("training", pairs), ("novel", novel_pairs)):
         if len(feasible) == 0:
             raise BadData(
@@ -115,10 +109,12 @@ def pair_remarks(benchmark: Benchmark) -> tuple[str, ...]:
     )
 
 
-def _parts(images: int, held_out: float, seed: int) -> Mapping[str, np.ndarray]:
-    """Deal every image to one of the splits."""
-    order = named_generator(seed, "attribute splits").permutation(images)
-    measured = round(images * held_out / 3)
+def _parts(images: int, options: AttributeOptions) -> Mapping[str, np.ndarray]:
+    """Deal every image to one of the splits, or to all."""
+    if options.images == "shared":
+        return dict.fromkeys(SPLITS, np.arange(images))
+    order = named_generator(options.seed, "attribute splits").permutation(images)
+    measured = round(images * options.held_out / 3)
     bounds = np.cumsum([images - 3 * measured, measured, measured])
     return {
         split: np.sort(part) for split, part in zip(SPLITS, np.split(order, bounds), strict=True)

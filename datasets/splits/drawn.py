@@ -121,22 +121,18 @@ def draw_partition(
         gets what val and novel leave.
 
     Raises:
-        BadData: fewer than three groups.
+        BadData: fewer than three groups, or too few for the fractions.
     """
     names = sorted(set(groups))
-    if len(names) < 3:
-        raise BadData(
-            f"Base, val and novel need at least 3 groups of classes to be drawn; there are "
-            f"{len(names)}. Draw by class instead of by superclass, or give the split as lists."
-        )
     named_generator(seed, "partition").shuffle(names)
     base, val, novel = (max(1, round(share * len(names))) for share in fractions)
     if abs(sum(fractions) - 1) < 1e-9:
         base = len(names) - val - novel
     if base < 1 or base + val + novel > len(names):
         raise BadData(
-            f"{len(names)} groups of classes are too few for the shares {fractions} of base, val "
-            "and novel."
+            f"{counted(len(names), 'group')} of classes cannot be drawn into base, val and novel, "
+            f"each at least one, with the shares {fractions}. Draw by class instead of by "
+            "superclass, or give the split as lists."
         )
     parts = np.split(names[: base + val + novel], [base, base + val])
     return {s: np.flatnonzero(np.isin(groups, p)) for s, p in zip(MEASURED, parts, strict=True)}
@@ -224,10 +220,8 @@ class _Lists(BaseModel):
 def _read_lists(path: Path) -> _Lists:
     try:
         return _Lists.model_validate_json(path.read_bytes())
-    except FileNotFoundError as failure:
-        raise MissingData(f"There is no split file {path}.") from failure
     except OSError as failure:
-        raise BadData(f"The split file {path} cannot be read ({failure}).") from failure
+        raise MissingData(f"The split file {path} cannot be read: {failure.strerror}.") from failure
     except ValidationError as failure:
         raise BadData(
             f"The split file {path} must be a JSON object with the keys base, val and novel, "

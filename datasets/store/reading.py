@@ -126,11 +126,10 @@ def datasets_folder(home: Path | None) -> Path:
     return Path(chosen).expanduser() / "datasets"
 
 
-def store_path(
-    home: Path | None, name: str, version: int, options: Mapping[str, Any], signature: str
-) -> Path:
-    """Return the folder of the store for a benchmark, preparation, pool options and source."""
-    key = canonical_digest([FORMAT, name, version, dict(options), signature])[:16]
+def store_path(home: Path | None, head: Mapping[str, Any]) -> Path:
+    """Return the folder of a store: of its benchmark, version, pool options and source."""
+    name, version, options = head["benchmark"], head["version"], head["options"]
+    key = canonical_digest([FORMAT, name, version, options, head["source"]["signature"]])[:16]
     return datasets_folder(home) / f"{name}-{key}"
 
 

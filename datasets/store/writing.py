@@ -9,6 +9,8 @@ import json
 import os
 import shutil
 import tempfile
+import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,12 +33,10 @@ class PoolWriter:
     ) -> None:
         self._folder, self._name = folder, name
         self._image_shape, self._values = image_shape, np.dtype(values)
-        little = self._values.newbyteorder("<").str
-        self._images = _GrowingArray(folder / f"{name}.images.npy", image_shape, little)
-        self._labels: list[np.ndarray] = [np.empty(0, np.int64)]
-        self._writers: list[np.ndarray] = []
-        self._words: dict[str, Any] | None = None
-        self._attributes: np.ndarray | None = None
+        self._words: dict[str, Any] = {}
+        self._arrays: dict[str, _GrowingArray] = {}
+        self._write("images", np.empty((0, *image_shape), values))
+        self._write("labels", np.empty(0, np.int64))
 
     def append(
         self, images: np.ndarray, labels: np.ndarray | int, writers: np.ndarray | None = None
@@ -54,10 +54,10 @@ class PoolWriter:
                 f"Images of pool '{self._name}' must be {self._values} "
                 f"{[count, *self._image_shape]}; these are {images.dtype} {list(images.shape)}."
             )
-        self._images.append(images)
-        self._labels.append(np.broadcast_to(np.asarray(labels, dtype=np.int64), (count,)))
+        self._write("images", images)
+        self._write("labels", np.broadcast_to(np.asarray(labels, dtype=np.int64), (count,)))
         if writers is not None:
-            self._writers.append(np.asarray(writers, dtype=np.int64))
+            self._write("writers", np.asarray(writers, dtype=np.int64))
 
     def describe(
         self,
@@ -66,29 +66,36 @@ class PoolWriter:
         attributes: np.ndarray | None = None,
         attribute_names: Sequence[str] | None = None,
     ) -> None:
-        """Name the classes; once, before or after the images."""
+        """Name the classes; once, before or after the images.
+
+        Raises:
+            BadData: a name is empty, or two are the same: images of two classes would be mixed up.
+        """
+        # Two spellings of one accented name look the same to a reader.
+        uses = Counter(unicodedata.normalize("NFC", name) for name in class_names)
+        for name, count in uses.items():
+            if count > 1 or not name.strip():
+                raise BadData(
+                    f"A class has an empty name, or two classes are called '{name}'; each needs a "
+                    "name of its own, across superclasses too."
+                )
         words = zip(NAMES, (class_names, superclasses, attribute_names), strict=True)
         self._words = {key: None if of is None else list(of) for key, of in words}
-        self._attributes = None if attributes is None else np.asarray(attributes, dtype=bool)
+        if attributes is not None:
+            self._write("attributes", np.asarray(attributes, dtype=bool))
 
     def close(self) -> dict[str, Any]:
         """Finish the files and return the pool's entry in the sheet."""
-        if self._words is None:
-            raise BadData(f"Pool '{self._name}' was written without naming its classes.")
-        arrays = {"images": self._images.close()}
-        small = {
-            "labels": np.concatenate(self._labels),
-            "writers": np.concatenate(self._writers) if self._writers else None,
-            "attributes": self._attributes,
-        }
-        for key, array in small.items():
-            if array is not None:
-                path = self._folder / f"{self._name}.{key}.npy"
-                writer = _GrowingArray(path, array.shape[1:], array.dtype.str)
-                writer.append(array)
-                arrays[key] = writer.close()
+        arrays = {key: array.close() for key, array in self._arrays.items()}
         entry = {**self._words, "arrays": arrays}
         return {**entry, "fingerprint": fingerprint_of(entry)}
+
+    def _write(self, key: str, rows: np.ndarray) -> None:
+        """Append rows to one of the pool's files."""
+        if key not in self._arrays:
+            path, little = self._folder / f"{self._name}.{key}.npy", rows.dtype.newbyteorder("<")
+            self._arrays[key] = _GrowingArray(path, rows.shape[1:], little.str)
+        self._arrays[key].append(rows)
 
 
 class StoreWriter:

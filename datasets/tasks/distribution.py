@@ -1,7 +1,7 @@
 """What tasks are drawn from: the interface of class tuples, writers and attribute pairs."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -55,6 +55,10 @@ class TaskDistribution(ABC):
         """Draw ``tasks`` independent episodes; examples may return. Raises BadData as ``check``."""
         self.check(shape, tasks)
         return self._sample(tasks, self._admitted(shape), rng)
+
+    def image_digests(self) -> Iterator[str]:
+        """Digest the content of each of its ``examples``, hex; every image is read."""
+        return (array_digest(self.pool.images[example]) for example in self.examples)
 
     @abstractmethod
     def digest(self) -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fsl_sweep.datasets.tasks.episodes import Episodes
-from fsl_sweep.orchestrator.errors import BadData
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,20 +42,9 @@ def grouped(episodes: Episodes) -> Iterator[TaskGroup]:
 
     A learner sees of a group what it would see of each task on its own: no absent class can win,
     no absent query counts, and a transductive learner sees no padding.
-
-    Raises:
-        BadData: a class has only a part of its support, or a task has no queries.
     """
     there, queried = episodes.classes >= 0, episodes.query >= 0
-    if not np.array_equal(
-        episodes.support >= 0, np.broadcast_to(there[:, :, None], episodes.support.shape)
-    ):
-        raise BadData(
-            "Every class of an episode needs all of its support, and padding must have none."
-        )
     ways, queries = there.sum(axis=1), queried.sum(axis=(1, 2))
-    if np.any(queried & ~there[:, :, None]) or np.any(queries == 0):
-        raise BadData("Every episode needs queries, and they must be of its own classes.")
     number = np.broadcast_to((there.cumsum(axis=1) - 1)[:, :, None], queried.shape)
     for way, count in np.unique(np.stack([ways, queries], axis=1), axis=0):
         tasks = np.flatnonzero((ways == way) & (queries == count))

@@ -66,6 +66,21 @@ class Backbone(nn.Module, ABC):
         """Set the mode as of any module, but leave a frozen backbone in evaluation mode."""
         return super().train(mode and not self.frozen)
 
+    def check(self, images: Tensor) -> None:
+        """Raise ValueError unless ``images`` are ``[n, *image_shape]``."""
+        if images.ndim != 4 or tuple(images.shape[1:]) != self.image_shape:
+            expected = ", ".join(map(str, self.image_shape))
+            raise ValueError(
+                f"This backbone was built for images [n, {expected}]; "
+                f"it was given {list(images.shape)}. Prepare the pool with the same image size "
+                "and channels, or build the backbone for these."
+            )
+
+    def laid_out(self, images: Images) -> Images:
+        """Check the images, and return them in the `fastest_layout`."""
+        self.check(images)
+        return fastest_layout(images)
+
     @abstractmethod
     def forward(self, images: Images) -> Features:
         """Compute features of normalised images of the shape that the backbone was built for.
@@ -87,17 +102,6 @@ def halved(name: str, image_shape: ImageShape, times: int) -> tuple[int, int]:
             f"{1 << times} pixels; these are {height}x{width}. Use a larger image_size.",
         )
     return sides
-
-
-def check_images(images: Tensor, image_shape: ImageShape) -> None:
-    """Raise ValueError unless ``images`` are ``[n, *image_shape]``."""
-    if images.ndim != 4 or tuple(images.shape[1:]) != image_shape:
-        expected = ", ".join(map(str, image_shape))
-        raise ValueError(
-            f"This backbone was built for images [n, {expected}]; "
-            f"it was given {list(images.shape)}. Prepare the pool with the same image size "
-            "and channels, or build the backbone for these."
-        )
 
 
 def fastest_layout(images: Images) -> Images:

@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from fsl_sweep.learners.backbones.base import Backbone
 
 
-def _torchvision_backbone(model: str) -> "type[Backbone]":
-    from fsl_sweep.learners.backbones.torchvision import torchvision_backbone
+def _torchvision(model: str) -> "type[Backbone]":
+    from fsl_sweep.learners.backbones.library import Torchvision, library_backbone
 
-    return torchvision_backbone(model)
-
-
-def _is_torchvision_model(name: str) -> bool:
-    from fsl_sweep.learners.backbones.torchvision import is_torchvision_model
-
-    return is_torchvision_model(name)
+    return library_backbone(Torchvision, model)
 
 
-def _timm_backbone(model: str) -> "type[Backbone]":
-    from fsl_sweep.learners.backbones.timm import timm_backbone
+def _is_of_torchvision(model: str) -> bool:
+    from fsl_sweep.learners.backbones.library import Torchvision
 
-    return timm_backbone(model)
+    return model in Torchvision.models()
+
+
+def _timm(model: str) -> "type[Backbone]":
+    from fsl_sweep.learners.backbones.library import Timm, library_backbone
+
+    return library_backbone(Timm, model)
 
 
 BACKBONES: "Catalogue[Backbone]" = Catalogue(
@@ -62,15 +62,15 @@ BACKBONES: "Catalogue[Backbone]" = Catalogue(
         Family(
             "torchvision",
             "model",
-            _torchvision_backbone,
+            _torchvision,
             "",
             "a classification model of torchvision without its classifier",
-            _is_torchvision_model,
+            _is_of_torchvision,
         ),
         Family(
             "timm",
             "model",
-            _timm_backbone,
+            _timm,
             "",
             "a model of timm without its classifier; needs fsl-sweep[backbones]",
         ),

@@ -11,14 +11,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from fsl_sweep.learners.backbones.base import (
-    Backbone,
-    ImageShape,
-    check_images,
-    fastest_layout,
-    halved,
-    initialised,
-)
+from fsl_sweep.learners.backbones.base import Backbone, ImageShape, halved, initialised
 from fsl_sweep.learners.options import Options
 from fsl_sweep.learners.shapes import Features, Images
 
@@ -50,8 +43,7 @@ class Conv4(Backbone):
 
     def forward(self, images: Images) -> Features:
         """Compute features ``[n, feature_dim]`` of images ``[n, c, h, w]``."""
-        check_images(images, self.image_shape)
-        return self.blocks(fastest_layout(images)).flatten(1)
+        return self.blocks(self.laid_out(images)).flatten(1)
 
 
 class _Block(nn.Sequential):

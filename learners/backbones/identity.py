@@ -3,7 +3,7 @@
 from math import prod
 from typing import Any, final
 
-from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images
+from fsl_sweep.learners.backbones.base import Backbone, ImageShape
 from fsl_sweep.learners.options import Options
 from fsl_sweep.learners.shapes import Features, Images
 
@@ -22,5 +22,5 @@ class Identity(Backbone):
 
     def forward(self, images: Images) -> Features:
         """Flatten the images to ``[n, c * h * w]``."""
-        check_images(images, self.image_shape)
+        self.check(images)
         return images.flatten(1)

@@ -1,19 +1,29 @@
-"""A backbone that is a model of a library, without the model's classifier."""
+"""Any model of torchvision or timm (PyTorch Image Models), without the model's classifier.
+
+Weights are drawn at random, or come from the file that ``weights`` names; nothing is downloaded.
+"""
 
 from abc import abstractmethod
+from collections.abc import Collection
+from functools import cache
+from types import ModuleType
 from typing import Any, ClassVar
 
 import torch
 from torch import nn
 
-from fsl_sweep.learners.backbones.base import Backbone, ImageShape, check_images, fastest_layout
+from fsl_sweep.learners.backbones.base import Backbone, ImageShape, fastest_layout
+from fsl_sweep.learners.backbones.torchvision_guard import load_torchvision
 from fsl_sweep.learners.options import Options
 from fsl_sweep.learners.shapes import Features, Images
-from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
+
+# No layer of any model has this width, so it identifies the classifier.
+_CLASSES = 977
 
 
 class LibraryBackbone(Backbone):
-    """One model of a library, from random weights; nothing is downloaded.
+    """One model of a library, from random weights; `library_backbone` makes the class for a name.
 
     Grey images are repeated to three channels.
 
@@ -58,9 +68,113 @@ class LibraryBackbone(Backbone):
 
     def forward(self, images: Images) -> Features:
         """Compute features ``[n, feature_dim]`` of images ``[n, c, h, w]``."""
-        check_images(images, self.image_shape)
+        self.check(images)
         return self.network(fastest_layout(images.expand(-1, 3, -1, -1)))
+
+    @classmethod
+    @abstractmethod
+    def models(cls) -> Collection[str]:
+        """Name the models of the library that can be a backbone.
+
+        Raises:
+            ConfigError: the library is not installed.
+        """
 
     @abstractmethod
     def _without_classifier(self, image_shape: ImageShape) -> nn.Module:
         """Build the model for images of this height and width, without its classifier."""
+
+
+class Torchvision(LibraryBackbone):
+    """One classification model of torchvision.
+
+    The features are the input of its last linear layer (the last convolution, in SqueezeNet): the
+    "second last layer of popular CNN backbones" of "Advances in MetaDL: AAAI 2021 challenge and
+    workshop".
+    """
+
+    library = "torchvision"
+
+    @classmethod
+    def models(cls) -> Collection[str]:
+        """Name the classification models of torchvision."""
+        models = load_torchvision("torchvision.models")
+        return models.list_models(module=models)
+
+    def _without_classifier(self, image_shape: ImageShape) -> nn.Module:
+        models = load_torchvision("torchvision.models")
+        extra = _extra_arguments(self.model, image_shape)
+        network = models.get_model(self.model, weights=None, num_classes=_CLASSES, **extra)
+        parent, _, last = _classifier(network).rpartition(".")
+        setattr(network.get_submodule(parent), last, nn.Identity())
+        return network
+
+
+class Timm(LibraryBackbone):
+    """One model of timm; the features are what it gives when it is made for no classes."""
+
+    library = "timm"
+
+    @classmethod
+    def models(cls) -> Collection[str]:
+        """Name the models of timm, without tags."""
+        return load_timm().list_models()
+
+    def _without_classifier(self, image_shape: ImageShape) -> nn.Module:
+        create = load_timm().create_model
+        try:
+            # Models of patches are made for one size of images; others do not know the argument.
+            return create(self.model, num_classes=0, img_size=image_shape[1:])
+        except TypeError as failure:
+            if "img_size" not in str(failure):
+                raise
+            return create(self.model, num_classes=0)
+
+
+@cache
+def library_backbone(library: type[LibraryBackbone], model: str) -> type[Backbone]:
+    """Return the backbone class of a model of a library; the same one each time.
+
+    Raises:
+        UnknownName: the library has no model of that name.
+        ConfigError: the library is not installed.
+    """
+    models = library.models()
+    if model not in models:
+        raise UnknownName(f"{library.library} model", model, models)
+    return type(f"{library.__name__}_{model}", (library,), {"model": model})
+
+
+def load_timm() -> ModuleType:
+    """Import ``timm``, which imports torchvision.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    load_torchvision()
+    try:
+        import timm
+    except ModuleNotFoundError:
+        problem = "models of timm need that package, which is not installed"
+        advice = "pip install 'fsl-sweep[backbones]'"
+        raise ConfigError("", "backbone.name", f"{problem}: {advice}") from None
+    return timm
+
+
+def _classifier(network: nn.Module) -> str:
+    """Return the name of the layer that gives the classes."""
+    for name, layer in network.named_modules():
+        if _CLASSES in (getattr(layer, "out_features", 0), getattr(layer, "out_channels", 0)):
+            return name
+    raise TypeError(f"A {type(network).__name__} of torchvision has no classifier to take out.")
+
+
+def _extra_arguments(model: str, image_shape: ImageShape) -> dict[str, Any]:
+    """Return what some models need: the image size, or no auxiliary classifiers."""
+    if model.startswith("vit_"):
+        return {"image_size": image_shape[1]}
+    if model.startswith("maxvit"):
+        return {"input_size": image_shape[1:]}
+    if model in ("googlenet", "inception_v3"):
+        return {"aux_logits": False, "init_weights": True}
+    return {}

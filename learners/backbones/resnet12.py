@@ -13,14 +13,7 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu, max_pool2d
 
-from fsl_sweep.learners.backbones.base import (
-    Backbone,
-    ImageShape,
-    check_images,
-    fastest_layout,
-    halved,
-    initialised,
-)
+from fsl_sweep.learners.backbones.base import Backbone, ImageShape, halved, initialised
 from fsl_sweep.learners.backbones.dropblock import DropSchedule, drop_blocks
 from fsl_sweep.learners.options import Options
 from fsl_sweep.learners.shapes import Features, Images
@@ -73,8 +66,7 @@ class ResNet12(Backbone):
 
     def forward(self, images: Images) -> Features:
         """Compute features ``[n, feature_dim]``; in training mode, advance the drop schedule."""
-        check_images(images, self.image_shape)
-        maps = fastest_layout(images)
+        maps = self.laid_out(images)
         dropping = self.training and self.drop_rate > 0
         draws = self.drop.advance(images.device) if dropping else None
         for number, stage in enumerate(self.stages):

@@ -52,8 +52,6 @@ def load_weights(backbone: Backbone, path: str, sha256: str | None) -> list[str]
             "backbone, with its options, that they were trained with",
         )
     chosen = {name: part[name] for name in wanted}
-    if broken := [name for name, tensor in chosen.items() if not tensor.float().isfinite().all()]:
-        raise ConfigError("", KEY, f"'{path}' holds numbers that are not finite: {_named(broken)}")
     whole.update(chosen)  # in place: it has the versions of layers, which some ask for
     backbone.body.load_state_dict(whole)
     return sorted(name for name in tensors if name.removeprefix(prefix) not in chosen)

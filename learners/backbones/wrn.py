@@ -11,13 +11,7 @@ from typing import Any, final
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from fsl_sweep.learners.backbones.base import (
-    Backbone,
-    ImageShape,
-    check_images,
-    fastest_layout,
-    initialised,
-)
+from fsl_sweep.learners.backbones.base import Backbone, ImageShape, initialised
 from fsl_sweep.learners.options import Options
 from fsl_sweep.learners.shapes import Features, Images
 
@@ -46,8 +40,7 @@ class WRN16x10(Backbone):
 
     def forward(self, images: Images) -> Features:
         """Compute features ``[n, 640]``, none negative."""
-        check_images(images, self.image_shape)
-        maps = self.blocks(self.stem(fastest_layout(images)))
+        maps = self.blocks(self.stem(self.laid_out(images)))
         return relu(self.norm(maps)).mean(dim=(-2, -1))
 
 

@@ -14,8 +14,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from fsl_sweep.learners.heads.admm import inverse_of
-
 
 class Problem(NamedTuple):
     """Minimise 1/2 tr(A'HA) - tr(Y'A) subject to A <= U and A 1 = 0, for each task of a batch."""
@@ -25,16 +23,10 @@ class Problem(NamedTuple):
     bound: Float[Tensor, "B m n"]
 
 
-class Optimality(NamedTuple):
-    """How far A is from optimal; ``slope`` is Y - HA, whose cancelling terms have that ``size``."""
-
-    residual: Float[Tensor, " B"]
-    slope: Float[Tensor, "B m n"]
-    size: Float[Tensor, "B 1 1"]
-
-
-def optimality(problem: Problem, value: Float[Tensor, "B m n"]) -> Optimality:
-    """Measure A against the optimality conditions, from A only.
+def optimality(
+    problem: Problem, value: Float[Tensor, "B m n"]
+) -> tuple[Float[Tensor, " B"], Float[Tensor, "B m n"], Float[Tensor, "B 1 1"]]:
+    """Return how far A is from optimal, the slope Y - HA, and the size of its cancelling terms.
 
     The multiplier of row i's sum is nu_i = min_j (Y - HA)_ij, which leaves mu = Y - HA - nu >= 0
     for the bounds. The residual is the largest of |sum_j A_ij| / C (feasibility) and
@@ -48,7 +40,7 @@ def optimality(problem: Problem, value: Float[Tensor, "B m n"]) -> Optimality:
     multiplier = (slope - slope.amin(-1, keepdim=True)) / size
     gap = torch.minimum((bound - value) / limit, multiplier).abs_().amax((-2, -1))
     sums = (value.sum(-1) / limit.squeeze(-1)).abs_().amax(-1)
-    return Optimality(torch.maximum(gap, sums), slope, size)
+    return torch.maximum(gap, sums), slope, size
 
 
 @dataclass(frozen=True)
@@ -139,11 +131,11 @@ def solve_exactly(
         start = torch.where(free, value, bound)
         change, nu = face.solve(targets - hessian @ start, start.sum(-1))
         value = start + change
-        state = optimality(problem, value)
-        unsolved = ~(state.residual <= tolerance)
+        residual, slope, size = optimality(problem, value)
+        unsolved = ~(residual <= tolerance)
         if step == limit or not unsolved.any():
             break
-        pulled = state.slope - nu.unsqueeze(-1) < -tolerance * state.size
+        pulled = slope - nu.unsqueeze(-1) < -tolerance * size
         violated = torch.where(free, value - bound > limits, pulled)
         flips = violated & unsolved[:, None, None]
         if flips.any():  # else the same face again, which refines the solution
@@ -155,3 +147,11 @@ def solve_exactly(
 def _expand(values: Tensor, classes: int) -> Tensor:
     """Expand ``[B, k]`` to ``[B, classes, k]`` without a copy."""
     return values.unsqueeze(1).expand(-1, classes, -1)
+
+
+def inverse_of(matrices: Float[Tensor, "*batch m m"]) -> Float[Tensor, "*batch m m"]:
+    """Invert positive definite matrices; NaN for one that is not, as far as rounding lets."""
+    factor, info = torch.linalg.cholesky_ex(matrices)
+    # The inversion raises at a zero on the diagonal, which a failed factorisation may leave.
+    factor.diagonal(dim1=-2, dim2=-1).masked_fill_((info != 0).unsqueeze(-1), torch.nan)
+    return torch.cholesky_inverse(factor)

@@ -9,8 +9,6 @@ Boehning's bound of the Hessian ("Multinomial logistic regression algorithm", 19
 same for every class: one Cholesky factor a task serves all classes and all steps.
 """
 
-from dataclasses import dataclass
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -59,7 +57,7 @@ def solve(examples: Float[Tensor, "B m r"], targets: Float[Tensor, "B m n"], C: 
         The solution, ``value`` ``[B, r + 1, n]``; ``residual`` is the Frobenius norm of the
         gradient over that of C times examples' times targets, at most eps^(2/3) where ``SOLVED``.
     """
-    problem = _Problem.of(examples, targets, C)
+    problem = _Problem(examples, targets, C)
     value = torch.zeros_like(problem.goal)
     tolerance = torch.finfo(examples.dtype).eps ** (2 / 3)
     loss, probabilities = problem.loss(value)
@@ -78,28 +76,20 @@ def solve(examples: Float[Tensor, "B m r"], targets: Float[Tensor, "B m n"], C: 
     return iterated(value, residual, tolerance, finite, steps)
 
 
-@dataclass(frozen=True)
 class _Problem:
     """The objective of each task, its derivatives, and steps that decrease it."""
 
-    examples: Tensor  # [B, m, r + 1], the last column of ones
-    targets: Tensor  # [B, m, n]
-    goal: Tensor  # [B, r + 1, n], C * examples' targets
-    penalty: Tensor  # [r + 1, 1], ones but for the intercept
-    factor: Tensor  # [B, r + 1, r + 1], Cholesky factor of the bound of the Hessian
-    C: float
-
-    @classmethod
-    def of(cls, examples: Tensor, targets: Tensor, C: float) -> "_Problem":
+    def __init__(self, examples: Tensor, targets: Tensor, C: float) -> None:
         ones = torch.ones_like(examples[..., :1])
-        extended = torch.cat([examples, ones], dim=-1)
-        penalty = torch.ones_like(extended[0, 0, :, None])
-        penalty[-1] = 0
-        transposed = extended.transpose(-1, -2)
+        self.C, self.targets = C, targets  # [B, m, n]
+        self.examples = torch.cat([examples, ones], dim=-1)  # [B, m, r + 1]
+        self.penalty = torch.ones_like(self.examples[0, 0, :, None])  # [r + 1, 1]
+        self.penalty[-1] = 0  # of the intercept
+        transposed = self.examples.transpose(-1, -2)
+        self.goal = C * transposed @ targets  # [B, r + 1, n]
         # Sums over the classes stay 0, and there the bound is 1/2 times the Gram matrix.
-        bound = torch.diag(penalty[:, 0]) + C / 2 * transposed @ extended
-        factor, _ = torch.linalg.cholesky_ex(bound)
-        return cls(extended, targets, C * transposed @ targets, penalty, factor, C)
+        bound = torch.diag(self.penalty[:, 0]) + C / 2 * transposed @ self.examples
+        self.factor, _ = torch.linalg.cholesky_ex(bound)  # [B, r + 1, r + 1]
 
     def loss(self, value: Tensor) -> tuple[Tensor, Tensor]:
         """Return the objective ``[B]`` and class probabilities ``[B, m, n]``."""

@@ -8,13 +8,13 @@ fixed scale of the logits it matters.
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from fsl_sweep.learners.batches import check_support
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
-from fsl_sweep.learners.heads.solution import LinearFit, Solution, Status, check_shapes
+from fsl_sweep.learners.heads.solution import LinearFit, Solution, check_shapes, statuses
 from fsl_sweep.learners.shapes import Support
 
 
@@ -117,13 +117,6 @@ def _solve(kernel: Tensor, targets: Tensor, lam: float) -> tuple[Tensor, Tensor,
     zero = (error == 0) & (size == 0)  # targets of zero have a solution of zero
     solved = (info == 0) & (within | zero)
     residual = residual.masked_fill(zero, 0).masked_fill(info != 0, torch.nan)
-    status = _diagnosis(system, right, info, solved)
-    return value.masked_fill(~solved[:, None, None], torch.nan), status, residual, factor
-
-
-def _diagnosis(system: Tensor, right: Tensor, info: Tensor, solved: Tensor) -> Int[Tensor, " B"]:
-    """Say of each problem that is not solved what is wrong with it."""
-    status = torch.where(info == 0, Status.INEXACT, Status.NOT_POSITIVE_DEFINITE)
     finite = system.isfinite().flatten(1).all(1) & right.isfinite().flatten(1).all(1)
-    status = torch.where(finite, status, Status.NOT_FINITE)
-    return torch.where(solved, Status.SOLVED, status)
+    status = statuses(solved, finite, info == 0)
+    return value.masked_fill(~solved[:, None, None], torch.nan), status, residual, factor

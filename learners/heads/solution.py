@@ -38,12 +38,19 @@ class Solution:
     residual: Float[Tensor, " B"]
 
 
+def statuses(solved: Tensor, finite: Tensor, definite: Tensor | None = None) -> Int[Tensor, " B"]:
+    """Say of each problem how it came out, by masks ``[B]``."""
+    status = torch.where(solved, Status.SOLVED, Status.INEXACT)
+    if definite is not None:
+        status = torch.where(definite, status, Status.NOT_POSITIVE_DEFINITE)
+    return torch.where(finite, status, Status.NOT_FINITE)
+
+
 def iterated(
     value: Tensor, residual: Tensor, tolerance: float, finite: Tensor, steps: int
 ) -> Solution:
     """Make the solution of an iterative solver from its last iterate and the finite problems."""
-    status = torch.where(residual <= tolerance, Status.SOLVED, Status.INEXACT)
-    status = torch.where(finite, status, Status.NOT_FINITE)
+    status = statuses(residual <= tolerance, finite)
     value = value.masked_fill((status != Status.SOLVED)[:, None, None], torch.nan)
     return Solution(value, status, steps, residual.masked_fill(~finite, torch.nan))
 

@@ -4,23 +4,22 @@ MetaOptNet (arXiv 1904.03758), section 3.2: the dual of Crammer and Singer, "On 
 Implementation of Multiclass Kernel-based Vector Machines" (JMLR 2, 2001), with the identity added
 to the kernel as in the released code. All classes share the Hessian K + I, so a task needs systems
 in its m support examples only, never in the m n variables: a few steps of ADMM guess which bounds
-are active (`admm`), and exchanging active constraints makes the solution exact (`active_set`). If
-that cycles, an interior-point method guesses (`interior_point`).
+are active (`guesses`), and exchanging active constraints makes the solution exact (`active_set`).
+If that cycles, an interior-point method guesses.
 """
 
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from fsl_sweep.learners.heads.active_set import Face, Outcome, Problem, optimality, solve_exactly
-from fsl_sweep.learners.heads.admm import guess_free
-from fsl_sweep.learners.heads.interior_point import guess_free_surely
+from fsl_sweep.learners.heads.guesses import guess_free, guess_free_surely
 from fsl_sweep.learners.heads.precision import full_precision
 from fsl_sweep.learners.heads.ridge import labelled_examples
-from fsl_sweep.learners.heads.solution import LinearFit, Solution, Status, check_shapes
+from fsl_sweep.learners.heads.solution import LinearFit, Solution, Status, check_shapes, statuses
 from fsl_sweep.learners.shapes import Support
 
 # The residual that ``SOLVED`` promises. The solver always continues to ``_TARGET``, in float64.
@@ -93,8 +92,9 @@ class _DualSolve(torch.autograd.Function):
         problem = Problem(hessian, labels, C * labels)
         outcome = _solve(problem)
         value = outcome.value.to(kernel.dtype)
-        residual = optimality(problem, value.double()).residual.to(kernel.dtype)
-        status = _status(finite, definite, residual)
+        residual = optimality(problem, value.double())[0].to(kernel.dtype)
+        solved = residual <= _TOLERANCE[residual.dtype]  # a NaN is not below
+        status = statuses(solved, finite, definite)
         value = value.masked_fill((status != Status.SOLVED)[:, None, None], torch.nan)
         residual = residual.masked_fill(~definite, torch.nan)
         face = outcome.face
@@ -119,7 +119,7 @@ class _DualSolve(torch.autograd.Function):
 def _solve(problem: Problem) -> Outcome:
     """Solve from the cheap guess, and tasks that it does not solve from the reliable one."""
     # The larger the problem, the more an exchange costs compared with a step of guessing.
-    guess = guess_free(*problem, steps=20 + problem.hessian.shape[-1] // 5)
+    guess = guess_free(problem, steps=20 + problem.hessian.shape[-1] // 5)
     outcome = solve_exactly(problem, guess, _TARGET, _MAX_STEPS)
     if not outcome.unsolved.any():
         return outcome
@@ -138,13 +138,6 @@ def _hessian(kernel: Tensor) -> tuple[Tensor, Bool[Tensor, " B"], Bool[Tensor, "
     definite = finite & (torch.linalg.cholesky_ex(hessian).info == 0)
     identity = torch.eye(kernel.shape[-1], dtype=kernel.dtype, device=kernel.device)
     return torch.where(definite[:, None, None], hessian, identity), finite, definite
-
-
-def _status(finite: Tensor, definite: Tensor, residual: Tensor) -> Int[Tensor, " B"]:
-    solved = residual <= _TOLERANCE[residual.dtype]  # a NaN is not below
-    status = torch.where(solved, Status.SOLVED, Status.INEXACT)
-    status = torch.where(definite, status, Status.NOT_POSITIVE_DEFINITE)
-    return torch.where(finite, status, Status.NOT_FINITE)
 
 
 def _check(kernel: Tensor, targets: Tensor, C: float) -> None:

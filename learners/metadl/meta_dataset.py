@@ -98,35 +98,29 @@ class MetaDataset:
     image_shape: tuple[int, int, int]
 
 
-@dataclass(frozen=True, eq=False)
-class SupportSet:
-    """What ``fit`` is given: iterable as often as needed, in one batch ``(images, labels)``."""
-
-    images: Images
-    labels: Labels
-
-    def __iter__(self) -> Iterator[tuple[Images, Labels]]:
-        return iter([(self.images, self.labels)])
-
-
-@dataclass(frozen=True, eq=False)
-class QuerySet:
-    """What ``predict`` is given: iterable as often as needed, in one batch of images."""
-
-    images: Images
-
-    def __iter__(self) -> Iterator[Images]:
-        return iter([self.images])
+SupportSet = Iterable[tuple[Images, Labels]]
+"""What ``fit`` is given: iterable as often as needed, in one batch ``(images, labels)``."""
+QuerySet = Iterable[Images]
+"""What ``predict`` is given: iterable as often as needed, in one batch of images."""
 
 
 @dataclass(frozen=True, eq=False)
 class ProgramTask:
     """One task to answer; ``seed`` is of everything that the program draws for it."""
 
-    support: SupportSet
-    queries: QuerySet
+    support: tuple[tuple[Images, Labels]]
+    queries: tuple[Images]
     way: int
     seed: int
+
+    @classmethod
+    def of(
+        cls, support: Float[Tensor, "way shot c h w"], query: Float[Tensor, "m c h w"], seed: int
+    ) -> "ProgramTask":
+        """Make the task of images with values in [0, 1]."""
+        way, shot = support.shape[:2]
+        labels = np.arange(way).repeat(shot)
+        return cls(((challenge_images(support), labels),), (challenge_images(query),), way, seed)
 
 
 def challenge_images(unit: Float[Tensor, "*n c h w"]) -> Images:

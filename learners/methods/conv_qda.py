@@ -10,7 +10,7 @@ from typing import Annotated, Any, final
 from pydantic import Field, PositiveFloat
 
 from fsl_sweep.learners.episodic import EpisodicLearner, EpisodicOptions
-from fsl_sweep.learners.heads.gaussian import log_densities
+from fsl_sweep.learners.heads.prototype import log_densities
 from fsl_sweep.learners.shapes import Logits, Query, Support
 
 

@@ -20,7 +20,7 @@ from fsl_sweep.learners.backbones.options import BackboneOptions
 from fsl_sweep.learners.base import EmbeddingLearner, TrainsOn
 from fsl_sweep.learners.batches import LabelledBatch, check_support
 from fsl_sweep.learners.heads.precision import at_least_float32
-from fsl_sweep.learners.heads.soft_prototype import soft_prototype_probabilities
+from fsl_sweep.learners.heads.prototype import soft_prototype_probabilities
 from fsl_sweep.learners.options import Options, resolve
 from fsl_sweep.learners.shapes import Features, Images, Logits, Loss, Query, Support
 from fsl_sweep.orchestrator.errors import UserError

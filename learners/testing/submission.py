@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
+from fsl_sweep.learners.metadl.learner import SubmissionRun
 from fsl_sweep.learners.metadl.meta_dataset import (
     Batch,
     Episode,
@@ -20,10 +21,7 @@ from fsl_sweep.learners.metadl.meta_dataset import (
     OnePass,
     Passes,
     ProgramTask,
-    QuerySet,
-    SupportSet,
 )
-from fsl_sweep.learners.metadl.run import SubmissionRun
 from fsl_sweep.learners.metadl.submissions import Submission
 
 BASE_CLASSES, STEPS, TASKS = 6, 4, 3
@@ -132,9 +130,9 @@ class SubmissionContract:
         for seed in range(TASKS):
             support = np.arange(self.way).repeat(self.shot)
             query = rng.permutation(np.arange(self.way).repeat(self.query))
-            examples = SupportSet(self._images(support, rng), support)
-            queries = QuerySet(self._images(query, rng))
-            tasks.append(ProgramTask(examples, queries, self.way, seed))
+            examples = (self._images(support, rng), support)
+            queries = (self._images(query, rng),)
+            tasks.append(ProgramTask((examples,), queries, self.way, seed))
         return tasks
 
     def _images(self, classes: np.ndarray, rng: np.random.Generator) -> np.ndarray:

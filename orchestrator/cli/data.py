@@ -36,16 +36,18 @@ def check(
     options: Options = None,
 ) -> int:
     """Verify a prepared benchmark, and count its images."""
+    from fsl_sweep.datasets.benchmark import SPLITS
     from fsl_sweep.datasets.preparing import inventory
 
     checked = _with_options(name, options, lambda chosen: inventory.check(name, chosen, root))
     benchmark = checked.benchmark
     say(f"{name}: {checked.store.path}")
     say(f"{_content(checked)}, fingerprint {benchmark.fingerprint}")
-    for split, counts in benchmark.counts.items():
+    for split in SPLITS:
+        tasks = benchmark.distribution(split)
         expected = checked.expected.get(split)
         beside = f" (expected {expected})" if expected is not None else ""
-        say(f"  {split:6} {counts.classes:5} {counts.unit}{beside}, {counts.images:7,} images")
+        say(f"  {split:6} {tasks.size:5} {tasks.unit}{beside}, {len(tasks.examples):7,} images")
     for remark in checked.remarks:
         say(f"  {remark}")
     for problem in checked.problems:

@@ -23,7 +23,7 @@ from fsl_sweep.orchestrator.text.printed import counted, say
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.planning.measure_request import MeasureRequest
-    from fsl_sweep.orchestrator.sweep.execute import Measured
+    from fsl_sweep.orchestrator.sweep.execute import Executed
 
 _OPTIONS: dict[str, tuple[str, Any, str | None, str]] = {
     "preset": ("preset", str, "oops", "A paper's protocol; see docs/measuring.md."),
@@ -84,7 +84,7 @@ def measure(
     return _summary(request, done, time.monotonic() - begun)
 
 
-def _summary(request: "MeasureRequest", done: "Measured", seconds: float) -> int:
+def _summary(request: "MeasureRequest", done: "Executed", seconds: float) -> int:
     """Say what was measured, and how to see it; return the exit code."""
     from fsl_sweep.orchestrator.report import wording
 
@@ -92,12 +92,12 @@ def _summary(request: "MeasureRequest", done: "Measured", seconds: float) -> int
     report = shlex.join(["fsl-sweep", "report", str(request.ledger.path), "--protocol", names[0]])
     others = f" (or {', '.join(names[1:])})" if names[1:] else ""
     did = "nothing was left to measure"
-    if done.snapshots:
-        did = f"measured {counted(done.snapshots, 'snapshot')} in {wording.duration(seconds)}"
-    if done.failed:
+    if done.measured:
+        did = f"measured {counted(done.measured, 'snapshot')} in {wording.duration(seconds)}"
+    if done.unmeasured:
         say_unmeasured(done)
     say(f"{', '.join(names)}: {did}; to report: {report}{others}")
-    return 1 if done.failed or request.ledger.pending(request.plan) else 0
+    return 1 if done.unmeasured or request.ledger.pending(request.plan) else 0
 
 
 def _section(options: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from fsl_sweep.orchestrator.text.printed import counted, say
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.ledger.ledger import Ledger
     from fsl_sweep.orchestrator.records.plan import Plan
-    from fsl_sweep.orchestrator.sweep.execute import Measured
+    from fsl_sweep.orchestrator.sweep.execute import Executed
     from fsl_sweep.orchestrator.sweep.listener import SweepListener
     from fsl_sweep.orchestrator.upkeep.remaining import Todo
 
@@ -53,10 +53,10 @@ def run(
 
     following = partial(followed, prepared.ledger, progress)
     done = execute(prepared, address, following, lambda remark: say(remark, sys.stderr))
-    complete = _report(prepared.ledger.path, changed=done.ran + done.measured.snapshots > 0)
-    if done.measured.failed:
-        say_unmeasured(done.measured)
-    failed = done.failed + done.measured.failed
+    complete = _report(prepared.ledger.path, changed=done.ran + done.measured > 0)
+    if done.unmeasured:
+        say_unmeasured(done)
+    failed = done.failed + done.unmeasured
     return 0 if not failed and (complete or only) else 1
 
 
@@ -114,10 +114,10 @@ def followed(
         yield listeners
 
 
-def say_unmeasured(done: "Measured") -> None:
+def say_unmeasured(done: "Executed") -> None:
     """Say on standard error why snapshots could not be measured."""
     reasons = "; ".join(done.reasons) or "no reason is known"
-    many = counted(done.failed, "snapshot")
+    many = counted(done.unmeasured, "snapshot")
     say(f"fsl-sweep: {many} could not be measured: {reasons}", sys.stderr)
 
 

@@ -6,7 +6,7 @@ ended is plain, so that any tool can open it; its checksum is in ``end.json``.
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -50,24 +50,29 @@ ANSWERS = pa.schema(
 SUMMARY_COLUMNS = ["epoch", "snapshot", *(f"{m}_{s}_mean" for m, s in SCORE_KEYS)]
 
 
-class Summary(NamedTuple):
-    """What is known of measured rows without their tasks.
+class Measured(NamedTuple):
+    """What was measured of a trial's snapshots under a protocol.
 
     Attributes:
-        epochs: of the rows, ascending, int64 ``[n]``.
-        means: of each row ``[n]``.
+        epochs: of the snapshots, ascending, int64 ``[n]``.
+        means: of each snapshot ``[n]``.
+        accuracies: reads the accuracies of tasks ``[n, T]`` of a measure and task set.
         deviations: as of ``ScoreTable``, where they are known.
+        damaged: where damaged files are.
     """
 
     epochs: np.ndarray
     means: Mapping[ScoreKey, np.ndarray]
+    accuracies: Callable[[ScoreKey], np.ndarray]
     deviations: Mapping[ScoreKey, float] = {}
+    damaged: Sequence[str] = ()
 
     @classmethod
-    def of_table(cls, table: pa.Table) -> "Summary":
-        """Return the summary of a table with ``SUMMARY_COLUMNS``."""
+    def of_table(cls, table: pa.Table) -> "Measured":
+        """Return what a table with ``SUMMARY_COLUMNS`` holds; with all columns, its tasks too."""
         epochs = values(table["epoch"]).astype(np.int64)
-        return cls(epochs, {key: values(table[_columns(key)[0]]) for key in SCORE_KEYS})
+        means = {key: values(table[_columns(key)[0]]) for key in SCORE_KEYS}
+        return cls(epochs, means, partial(accuracies_of, table))
 
 
 def row_of(epoch: int, snapshot: str, measured: Scores) -> pa.Table:
@@ -130,20 +135,18 @@ def streamed(data: bytes) -> pa.Table:
         raise ValueError("it is not an Arrow stream") from failure
 
 
-def checked(table: pa.Table, schema: pa.Schema, summary: Summary | None = None) -> pa.Table:
+def checked(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return the table if it has exactly these columns and values. Raises as ``check_values``."""
     if not table.schema.equals(schema):
         raise ValueError("it has other columns")
     if any(column.null_count for column in table.columns):
         raise ValueError("it lacks values")
-    check_values(table, summary)
+    check_values(table)
     return table
 
 
-def check_values(table: pa.Table, summary: Summary | None = None) -> None:
+def check_values(table: pa.Table) -> None:
     """Check what a table holds of epochs, means and counts; each row is an epoch.
-
-    If there is a ``summary``, its epochs and means are those of the table, row for row.
 
     Raises:
         ValueError: an epoch does not follow the one before; a mean is outside [0, 1], or not that
@@ -152,13 +155,9 @@ def check_values(table: pa.Table, summary: Summary | None = None) -> None:
     names = set(table.column_names)
     if "epoch" in names and (np.diff(values(table["epoch"]), prepend=0) <= 0).any():
         raise ValueError("its epochs do not ascend from 1")
-    if summary is not None and len(table) != len(summary.epochs):
-        raise ValueError("it does not hold the recorded epochs")
     for key in SCORE_KEYS:
         mean, correct, queries = _columns(key)
         means = values(table[mean]) if mean in names else None
-        if summary is not None:
-            means = summary.means[key]
         if means is not None and not ((means >= 0) & (means <= 1)).all():
             raise ValueError(f"{mean} is outside 0 to 1")
         if {correct, queries} <= names:
@@ -225,8 +224,8 @@ def plain_summary(table: pa.Table) -> dict[str, Any]:
     return plain
 
 
-def summary_of(plain: Mapping[str, Any], epochs: np.ndarray) -> Summary:
-    """Read what ``plain_summary`` gave, for rows of these epochs ``[E]``.
+def summary_of(plain: Mapping[str, Any], epochs: np.ndarray) -> Measured:
+    """Read what ``plain_summary`` gave, for rows of these epochs ``[E]``, without their tasks.
 
     Raises:
         ValueError, KeyError, TypeError: it holds something else.
@@ -235,20 +234,13 @@ def summary_of(plain: Mapping[str, Any], epochs: np.ndarray) -> Summary:
     if means.shape != (len(SCORE_KEYS), len(epochs)) or not ((means >= 0) & (means <= 1)).all():
         raise ValueError("it does not hold the mean of each epoch")
     deviations = {key: float(plain["{}_{}_deviation".format(*key)]) for key in SCORE_KEYS}
-    return Summary(epochs, dict(zip(SCORE_KEYS, means, strict=True)), deviations)
+    by_key = dict(zip(SCORE_KEYS, means, strict=True))
+    return NOTHING._replace(epochs=epochs, means=by_key, deviations=deviations)
 
 
-def score_tables(
-    epochs: np.ndarray, summary: Summary, load: Callable[[ScoreKey], np.ndarray]
-) -> dict[ScoreKey, ScoreTable]:
-    """Return score tables of these epochs ``[E]``, with NaN where an epoch was not measured.
-
-    Args:
-        epochs: of the trial, ascending.
-        summary: of what was measured, some of the trial's epochs.
-        load: reads accuracies of each task of the same rows.
-    """
-    at = np.searchsorted(epochs, summary.epochs)
+def score_tables(epochs: np.ndarray, measured: Measured) -> dict[ScoreKey, ScoreTable]:
+    """Return score tables of a trial's epochs ``[E]``, with NaN where one was not measured."""
+    at = np.searchsorted(epochs, measured.epochs)
 
     def spread(rows: np.ndarray) -> np.ndarray:
         if len(at) == len(epochs):
@@ -261,10 +253,10 @@ def score_tables(
         def accuracies() -> np.ndarray:
             if not len(at):
                 return np.full((len(epochs), 1), np.nan)
-            return spread(load(key))
+            return spread(measured.accuracies(key))
 
-        deviation = summary.deviations.get(key)
-        return ScoreTable(spread(summary.means[key]), accuracies, deviation=deviation)
+        deviation = measured.deviations.get(key)
+        return ScoreTable(spread(measured.means[key]), accuracies, deviation=deviation)
 
     return {key: score_table(key) for key in SCORE_KEYS}
 
@@ -296,11 +288,9 @@ def values(column: pa.ChunkedArray | pa.Array) -> np.ndarray:
     return np.from_dlpack(array)
 
 
-def read_columns(
-    file: pq.ParquetFile, names: Sequence[str] = SCHEMA.names, summary: Summary | None = None
-) -> pa.Table:
+def read_columns(file: pq.ParquetFile, names: Sequence[str] = SCHEMA.names) -> pa.Table:
     """Read columns of a compacted file. Raises ValueError if no trial can have measured them."""
-    return checked(_read(file, names), pa.schema([SCHEMA.field(name) for name in names]), summary)
+    return checked(_read(file, names), pa.schema([SCHEMA.field(name) for name in names]))
 
 
 def read_accuracies(file: pq.ParquetFile, key: ScoreKey, means: np.ndarray) -> np.ndarray:
@@ -337,3 +327,9 @@ def _read(file: pq.ParquetFile, names: Sequence[str]) -> pa.Table:
         return file.read(list(names), use_threads=False)
     except (pa.ArrowException, OSError) as failure:
         raise ValueError("it is not a Parquet file of records") from failure
+
+
+# Not `empty_table`, which loads pandas.
+EMPTY = pa.table([pa.nulls(0, field.type) for field in SCHEMA], schema=SCHEMA)
+NOTHING = Measured.of_table(EMPTY)
+"""What was measured where nothing was."""

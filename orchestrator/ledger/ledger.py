@@ -34,7 +34,7 @@ from fsl_sweep.orchestrator.ledger import envelope
 from fsl_sweep.orchestrator.ledger.storage import Folder
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.records.plan import TRIAL_ID, Plan, check_format
+from fsl_sweep.orchestrator.records.plan import TRIAL_ID, Plan
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.text.printed import counted
@@ -97,9 +97,7 @@ class Ledger:
         if data is None:
             return None
         try:
-            plain = envelope.checked_json(data, "plan.json")
-            check_format(plain)
-            return Plan.from_plain(plain)
+            return Plan.from_plain(envelope.checked_json(data, "plan.json"))
         except (ValueError, KeyError, TypeError, ValidationError, RecursionError) as failure:
             raise Damaged("plan.json", str(failure).splitlines()[0]) from failure
 

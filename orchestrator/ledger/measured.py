@@ -10,10 +10,10 @@ holds their SHA-256 by epoch, ascending.
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypeVar
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from fsl_sweep.orchestrator.errors import Damaged
 from fsl_sweep.orchestrator.ledger import columns
+from fsl_sweep.orchestrator.ledger.columns import EMPTY, NOTHING, Measured
 from fsl_sweep.orchestrator.ledger.storage import Folder
 from fsl_sweep.orchestrator.records.measures import ScoreKey, TaskScores
 from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID
@@ -28,11 +29,8 @@ from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID
 MEASURED = "measured"
 _NUMBERED = re.compile(r"([0-9]{4}|[1-9][0-9]{4,8})\.([a-z]+)")
 _PARQUET = ".parquet"
-# Not `empty_table`, which loads pandas.
-_EMPTY = pa.table([pa.nulls(0, field.type) for field in columns.SCHEMA], schema=columns.SCHEMA)
 
 Weights = Mapping[int, str]
-T = TypeVar("T")
 
 
 def measured_name(protocol: str, epoch: int) -> str:
@@ -50,38 +48,15 @@ def compacted_name(protocol: str) -> str:
     return f"{MEASURED}/{protocol}{_PARQUET}"
 
 
+def epoch_of(name: str, *suffixes: str) -> int | None:
+    """Return the epoch of a file's name that has one of these suffixes; None of other names."""
+    match = _NUMBERED.fullmatch(name)
+    return int(match[1]) if match and match[2] in suffixes else None
+
+
 def numbers(folder: Folder, suffix: str) -> list[int]:
     """Return the epochs that have a file with a suffix in a folder, ascending. Raises Damaged."""
-    matches = map(_NUMBERED.fullmatch, folder.names())
-    return sorted(int(match[1]) for match in matches if match and match[2] == suffix)
-
-
-class Measured(NamedTuple):
-    """What was measured under a protocol.
-
-    Attributes:
-        summary: of all rows.
-        rows: reads them, with all columns.
-        accuracies: reads the accuracies of tasks ``[rows, T]`` of a measure and task set.
-        damaged: where damaged files are.
-    """
-
-    summary: columns.Summary = columns.Summary.of_table(_EMPTY)
-    rows: Callable[[], pa.Table] = lambda: _EMPTY
-    accuracies: Callable[[ScoreKey], np.ndarray] = partial(columns.accuracies_of, _EMPTY)
-    damaged: Sequence[str] = ()
-
-    @property
-    def epochs(self) -> list[int]:
-        """Return the epochs of the rows."""
-        return self.summary.epochs.tolist()
-
-
-class Compacted(NamedTuple):
-    """A file of compacted measurements: its SHA-256, and as plain data what it amounts to."""
-
-    checksum: str
-    summary: Mapping[str, Any]
+    return sorted(e for name in folder.names() if (e := epoch_of(name, suffix)) is not None)
 
 
 class Measurements:
@@ -145,14 +120,14 @@ class Measurements:
         protocol: str,
         weights: Weights,
         checksum: str | None,
-        summary: columns.Summary | None = None,
+        summary: Measured | None = None,
     ) -> Measured:
         """Read what was measured of the recorded weights under a protocol.
 
         ``checksum`` is that of the compacted file, if there should be one. Where it is damaged,
         what was measured again since is read. With its ``summary``, it is not read now.
         """
-        compacted = Measured()
+        compacted = NOTHING
         if checksum is not None:
             if summary is not None:
                 return self._unread(protocol, checksum, summary)
@@ -160,26 +135,28 @@ class Measurements:
             if not compacted.damaged:
                 return compacted
         table, damaged = self._rows(protocol, weights)
-        accuracies = partial(columns.accuracies_of, table)
-        measured = Measured(columns.Summary.of_table(table), lambda: table, accuracies, damaged)
-        if measured.epochs == [*weights]:
-            return measured
-        return measured._replace(damaged=[*compacted.damaged, *damaged])
+        measured = Measured.of_table(table)
+        if measured.epochs.tolist() != [*weights]:
+            damaged = [*compacted.damaged, *damaged]
+        return measured._replace(damaged=damaged)
 
-    def compact(self, protocol: str, weights: Weights, checksum: str | None) -> Compacted | None:
+    def compact(
+        self, protocol: str, weights: Weights, checksum: str | None
+    ) -> tuple[str, Mapping[str, Any]] | None:
         """Put the measurements of all snapshots into one file, unless there is an undamaged one.
 
         Returns:
-            The file; None where measurements are missing.
+            The file's SHA-256, and what a new one amounts to as plain data; None where measurements
+            are missing.
         """
         if checksum is not None and not self._compacted(protocol, weights, checksum).damaged:
-            return Compacted(checksum, {})
+            return checksum, {}
         table, _ = self._rows(protocol, weights)
         if not len(table) or not _about(table, weights):
             return None
         data = columns.compacted([table])
         self.folder.write(compacted_name(protocol), data)
-        return Compacted(hashlib.sha256(data).hexdigest(), columns.plain_summary(table))
+        return hashlib.sha256(data).hexdigest(), columns.plain_summary(table)
 
     def row(self, protocol: str, epoch: int) -> pa.Table | None:
         """Read what was measured of an epoch; None where there is no file. Raises Damaged."""
@@ -209,11 +186,11 @@ class Measurements:
             if rows:
                 columns.check_values(pa.concat_tables(rows))
         except Damaged as damage:  # no folder
-            return _EMPTY, [damage.place]
+            return EMPTY, [damage.place]
         except ValueError:  # epochs that were not measured alike
-            return _EMPTY, [self.folder.place(f"{MEASURED}/{protocol}")]
+            return EMPTY, [self.folder.place(f"{MEASURED}/{protocol}")]
         ours = [row for row in rows if weights.get(row["epoch"][0].as_py()) == _snapshot(row)]
-        return pa.concat_tables(ours) if ours else _EMPTY, damaged
+        return pa.concat_tables(ours) if ours else EMPTY, damaged
 
     def _compacted(self, protocol: str, weights: Weights, checksum: str) -> Measured:
         name = compacted_name(protocol)
@@ -225,24 +202,21 @@ class Measurements:
             if not _about(table, weights):
                 raise ValueError("it is not about the recorded weights")
         except (Damaged, ValueError):
-            return Measured(damaged=[self.folder.place(name)])
-        return self._unread(protocol, checksum, columns.Summary.of_table(table))
+            return NOTHING._replace(damaged=[self.folder.place(name)])
+        return self._unread(protocol, checksum, Measured.of_table(table))
 
-    def _unread(self, protocol: str, checksum: str, summary: columns.Summary) -> Measured:
+    def _unread(self, protocol: str, checksum: str, summary: Measured) -> Measured:
         name = compacted_name(protocol)
 
         # Read each time: the tasks of a thousand trials do not fit in memory.
-        def read(part: Callable[[pq.ParquetFile], T]) -> T:
+        def accuracies(key: ScoreKey) -> np.ndarray:
             try:
-                return part(_last_parquet(self.folder, name, checksum))
+                file = _last_parquet(self.folder, name, checksum)
+                return columns.read_accuracies(file, key, summary.means[key])
             except ValueError as failure:
                 raise Damaged(self.folder.place(name), str(failure)) from failure
 
-        return Measured(
-            summary,
-            lambda: read(lambda file: columns.read_columns(file, summary=summary)),
-            lambda key: read(lambda file: columns.read_accuracies(file, key, summary.means[key])),
-        )
+        return summary._replace(accuracies=accuracies)
 
 
 def _snapshot(row: pa.Table) -> str:

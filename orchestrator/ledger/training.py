@@ -43,7 +43,7 @@ class Training(NamedTuple):
     weights: Mapping[int, str] = {}
     curves: Mapping[str, np.ndarray] = {name: np.empty(0) for name in CURVES}
     compacted: Mapping[str, str] = {}
-    summaries: Mapping[str, columns.Summary] = {}
+    summaries: Mapping[str, columns.Measured] = {}
     damaged: Sequence[str] = ()
 
 

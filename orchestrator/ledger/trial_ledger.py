@@ -17,7 +17,6 @@ from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
 from fsl_sweep.orchestrator.ledger import columns
 from fsl_sweep.orchestrator.ledger.measured import (
     MEASURED,
-    Measured,
     Measurements,
     measured_name,
     numbers,
@@ -116,15 +115,11 @@ class TrialLedger:
         recorded = content.end is not None and not content.end.retriable
         # Once the end is recorded with its epochs, the files left in `epochs` are not needed.
         if not (recorded and content.weights and not content.damaged):
-            plain: dict[str, Any] = {
-                "status": end.status,
-                "reason": end.reason,
-                "retriable": end.retriable,
-            }
+            plain: dict[str, Any] = {**vars(end)}
             if not end.retriable:
                 plain["epochs"] = self.training.as_columns(content.weights)
                 plain["measured"] = plain["summaries"] = {}
-            self._write_end(plain)
+            self.folder.write_json(END, plain, compact=True)
         if not end.retriable:
             for epoch in there:
                 self.folder.remove(record_name(epoch))
@@ -143,15 +138,11 @@ class TrialLedger:
         compacted = self.measurements.compact(protocol, content.weights, checksum)
         if compacted is None:
             return
-        if compacted.checksum != checksum:
-            plain["measured"] = {**plain["measured"], protocol: compacted.checksum}
-            plain["summaries"] = {**plain["summaries"], protocol: compacted.summary}
-            self._write_end(plain)
+        if compacted[0] != checksum:
+            plain["measured"][protocol], plain["summaries"][protocol] = compacted
+            self.folder.write_json(END, plain, compact=True)
         for epoch in self.measurements.files(protocol):
             self.folder.remove(measured_name(protocol, epoch))
-
-    def _write_end(self, plain: Mapping[str, Any]) -> None:
-        self.folder.write_json(END, plain, compact=True)
 
     def read_end(self) -> TrialEnd | None:
         """Return how the trial ended; None if it has not, or its end or epochs are damaged."""
@@ -204,23 +195,20 @@ class TrialLedger:
         return self.folder.size(snapshot_name(epoch))
 
     def read_epoch(self, epoch: int, protocol: str) -> EpochRecord:
-        """Read a recorded epoch. Raises KeyError if it is missing, damaged, or was not measured."""
+        """Read an epoch of a trial that has not ended.
+
+        Raises:
+            KeyError: it is missing, damaged, or was not measured.
+        """
         with suppress(Damaged, ValueError, KeyError):
-            row = self.measurements.row(protocol, epoch)
-            if row is not None:
-                at, curves = 0, self.training.curves(epoch)
-            else:
-                content = self._content()
-                measured, curves = self._measured(protocol, content), content.curves
-                at = [*content.weights].index(epoch)
-                row = measured.rows().slice(measured.epochs.index(epoch), 1)
-            plain = {name: float(values[at]) for name, values in curves.items()}
-            return EpochRecord(epoch=epoch, scores=columns.scores_of(row), **plain)
+            if (row := self.measurements.row(protocol, epoch)) is not None:
+                curves = {name: float(v) for name, (v,) in self.training.curves(epoch).items()}
+                return EpochRecord(epoch=epoch, scores=columns.scores_of(row), **curves)
         raise KeyError(f"{self.folder.path} has no undamaged record of epoch {epoch}")
 
     def recorded(self, protocol: str) -> set[int]:
         """Return the epochs that are recorded and measured under a protocol, without damage."""
-        return set(self._measured(protocol, self._content()).epochs)
+        return set(self._measured(protocol, self._content()).epochs.tolist())
 
     def damaged(self) -> Sequence[str]:
         """Name the damaged files among its end, epochs and measurements, below the run folder."""
@@ -244,8 +232,8 @@ class TrialLedger:
         if protocol is None:
             return False
         measured = self._measured(protocol, content)
-        lost = set(content.weights) - set(measured.epochs) - set(self.snapshot_epochs())
-        return bool(lost and (measured.damaged or measured.epochs or lost - self.pruned()))
+        lost = set(content.weights) - {*measured.epochs.tolist()} - {*self.snapshot_epochs()}
+        return bool(lost and (measured.damaged or len(measured.epochs) or lost - self.pruned()))
 
     def to_measure(
         self, protocol: str, epochs: Collection[int] | None = None, answers: bool = False
@@ -255,7 +243,7 @@ class TrialLedger:
         With ``answers``, those whose answers are not recorded are among them.
         """
         content = self._content()
-        done = set(self._measured(protocol, content).epochs)
+        done = set(self._measured(protocol, content).epochs.tolist())
         if answers:
             done &= set(self.measurements.answered(protocol))
         return [e for e in content.weights if e not in done and (epochs is None or e in epochs)]
@@ -289,10 +277,8 @@ class TrialLedger:
             damaged += self._placed(reported.damaged)
         damaged += self._placed(chosen.damaged)
         epochs = np.array([*content.weights], np.int64)
-        tables = columns.score_tables(epochs, chosen.summary, chosen.accuracies)
-        others = tables
-        if reported is not chosen:
-            others = columns.score_tables(epochs, reported.summary, reported.accuracies)
+        tables = columns.score_tables(epochs, chosen)
+        others = tables if reported is chosen else columns.score_tables(epochs, reported)
         return TrialHistory(
             trial=planned.id,
             method=planned.method,
@@ -311,7 +297,7 @@ class TrialLedger:
             among_all=planned.among_all,
         )
 
-    def _measured(self, protocol: str, content: Training, checked: bool = True) -> Measured:
+    def _measured(self, protocol: str, content: Training, checked: bool = True) -> columns.Measured:
         checksum = content.compacted.get(protocol)
         summary = None if checked else content.summaries.get(protocol)
         return self.measurements.read(protocol, content.weights, checksum, summary)

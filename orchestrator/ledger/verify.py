@@ -1,8 +1,9 @@
 """Every file of a run folder, compared with its checksum, and what follows where it differs."""
 
 import hashlib
+import re
 import stat
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,14 +11,9 @@ from typing import Any
 
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
-from fsl_sweep.orchestrator.ledger.measured import (
-    MEASURED,
-    answers_name,
-    compacted_name,
-    measured_name,
-)
+from fsl_sweep.orchestrator.ledger.measured import MEASURED, epoch_of
 from fsl_sweep.orchestrator.ledger.storage import TEMPORARY, Folder, kind_of
-from fsl_sweep.orchestrator.ledger.training import END, EPOCHS, record_name
+from fsl_sweep.orchestrator.ledger.training import END, EPOCHS
 from fsl_sweep.orchestrator.ledger.trial_ledger import (
     PRUNED,
     RESUME,
@@ -27,11 +23,12 @@ from fsl_sweep.orchestrator.ledger.trial_ledger import (
 )
 from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS
 from fsl_sweep.orchestrator.records.model import digest
-from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
+from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID, Plan, PlannedTrial
 
 _VIEW = ("tensorboard", "tensorboard.new", "tensorboard.old")
 _RUN = ("plan.json", "sweep.yaml", "environment.json", "lock", "tasks", "trials", *_VIEW)
 _TRIAL = ("spec.json", END, RESUME, PRUNED, EPOCHS, MEASURED, SNAPSHOTS)
+_MEASURED_OF = re.compile(rf"{PROTOCOL_ID.pattern}(\.parquet)?")
 _UNTIL = "nothing can be written there until it is removed"
 _AGAIN = "the next `fsl-sweep run` writes it again"
 _MEASURED_AGAIN = (
@@ -87,19 +84,16 @@ class _Findings(list[Finding]):
             elif plain is not None and not is_right(plain):
                 self.add(folder.place(name), "it is not what was recorded", follows)
 
-    def unknown_files(self, folder: Folder, known: Collection[str], follows: str = "") -> bool:
-        """Add names that no run makes, and what a killed run left; False if it is no folder."""
-        with self.damage(follows):
-            for name in folder.every_name():
-                place = folder.place(name)
-                if TEMPORARY.fullmatch(name):
-                    then = "the next `fsl-sweep run` removes it"
-                    self.add(place, "a write was interrupted", then, harm=False)
-                elif name not in known:
-                    then = "nothing reads or removes it"
-                    self.add(place, "no run makes a file of this name", then, harm=False)
-            return True
-        return False
+    def unknown_files(self, folder: Folder, is_known: Callable[[str], object]) -> None:
+        """Add names that no run makes, and what a killed run left. Raises Damaged."""
+        for name in folder.every_name():
+            place = folder.place(name)
+            if TEMPORARY.fullmatch(name):
+                then = "the next `fsl-sweep run` removes it"
+                self.add(place, "a write was interrupted", then, harm=False)
+            elif not is_known(name):
+                then = "nothing reads or removes it"
+                self.add(place, "no run makes a file of this name", then, harm=False)
 
 
 def check_run(path: Path) -> Sequence[Finding]:
@@ -118,17 +112,21 @@ def check_run(path: Path) -> Sequence[Finding]:
         return findings
     findings += check_outside_trials(ledger, plan)
     trials, planned = ledger.trial_ids(), {trial.id: trial for trial in plan.trials}
-    follows = "no trial counts as done until it is removed"
-    if findings.unknown_files(ledger.folder / "trials", trials, follows):
+    follows = "its trial counts as not done, and cannot be trained until it is removed"
+    with findings.damage("no trial counts as done until it is removed"):
+        findings.unknown_files(ledger.folder / "trials", trials.__contains__)
         for trial in trials:
-            _check_trial(findings, ledger.trial(trial), trial, planned.get(trial), plan.main.id)
+            storage = ledger.trial(trial)
+            with findings.damage(follows):
+                findings.unknown_files(storage.folder, _TRIAL.__contains__)
+                _check_trial(findings, storage, trial, planned.get(trial), plan.main.id)
     return findings
 
 
 def check_outside_trials(ledger: Ledger, plan: Plan) -> Sequence[Finding]:
     """Check the files outside ``trials/``, which takes little time."""
     folder, findings = ledger.folder, _Findings()
-    findings.unknown_files(folder, _RUN)
+    findings.unknown_files(folder, _RUN.__contains__)
     follows = "it was edited, damaged or removed; no record is lost"
     with findings.damage(follows):
         if ledger.sweep_file_changed():
@@ -141,10 +139,12 @@ def check_outside_trials(ledger: Ledger, plan: Plan) -> Sequence[Finding]:
     names = [f"{p}{m}-{s}.json" for p in prefixes for m in MEASURES for s in TASK_SETS]
     follows = f"`report --classes` cannot read it; {_AGAIN}"
     ids = [protocol.id for protocol in plan.protocols]
-    if findings.unknown_files(folder / "tasks", ids, _UNTIL):
+    with findings.damage(_UNTIL):
+        findings.unknown_files(folder / "tasks", ids.__contains__)
         for protocol in plan.protocols:
             tasks = folder / tasks_folder(protocol.id)
-            if findings.unknown_files(tasks, names, _UNTIL):
+            with findings.damage(_UNTIL):
+                findings.unknown_files(tasks, names.__contains__)
                 for name in names:
                     folds = protocol.snapshots != "all" and name.startswith("fold-")
                     findings.note(tasks, name, follows, may_miss=folds or not protocol.asked)
@@ -163,9 +163,6 @@ def _check_trial(
     findings: _Findings, storage: TrialLedger, trial: str, planned: PlannedTrial | None, main: str
 ) -> None:
     folder = storage.folder
-    follows = "its trial counts as not done, and cannot be trained until it is removed"
-    if not findings.unknown_files(folder, _TRIAL, follows):
-        return
     follows = "the plan holds the same; no number depends on it"
     findings.note(folder, "spec.json", follows, lambda plain: digest(plain) == trial)
     follows = "its trial counts as not done; `fsl-sweep run` trains it again"
@@ -178,20 +175,14 @@ def _check_trial(
     if planned is not None and not damaged and storage.history(planned, main).damaged:
         findings.add(folder.place(EPOCHS), "epochs are missing from its records", follows)
     with suppress(Damaged):  # named above
-        names = [record_name(epoch).partition("/")[2] for epoch in storage.training.epochs()]
-        findings.unknown_files(folder / EPOCHS, names)
-        measured = storage.measurements
-        protocols = measured.protocols()
-        findings.unknown_files(
-            folder / MEASURED,
-            [*protocols, *(compacted_name(protocol).partition("/")[2] for protocol in protocols)],
-        )
-        for protocol in protocols:
-            files = [measured_name(protocol, e) for e in measured.files(protocol)]
-            files += [answers_name(protocol, e) for e in measured.answered(protocol)]
-            names = [name.rpartition("/")[2] for name in files]
-            findings.unknown_files(folder / MEASURED / protocol, names)
-            for epoch in measured.answered(protocol):
+        findings.unknown_files(folder / EPOCHS, lambda name: epoch_of(name, "json"))
+        records = folder / MEASURED
+        findings.unknown_files(records, lambda name: _MEASURED_OF.fullmatch(name))
+        for protocol in storage.measurements.protocols():
+            findings.unknown_files(
+                records / protocol, lambda name: epoch_of(name, "record", "answers")
+            )
+            for epoch in storage.measurements.answered(protocol):
                 with findings.damage("ensembles cannot use it; nothing else depends on it"):
                     storage.read_answers(epoch, protocol)
     follows = "whether missing weights were pruned is not known"
@@ -219,8 +210,7 @@ def _check_snapshots(findings: _Findings, storage: TrialLedger, undamaged: bool)
     )
     with findings.damage(follows):
         there = storage.snapshot_epochs()
-        names = [snapshot_name(epoch).partition("/")[2] for epoch in there]
-        findings.unknown_files(folder / SNAPSHOTS, names)
+        findings.unknown_files(folder / SNAPSHOTS, lambda name: epoch_of(name, "safetensors"))
         # A kill between an epoch's weights and its record leaves one snapshot without a record.
         unnamed = [epoch for epoch in there if epoch not in digests] if undamaged else []
         killed = len(unnamed) == 1

@@ -53,7 +53,7 @@ class ClassSetScorer:
         self._features: PoolFeatures | None = None
         self._rule: Rule | None = None
         if isinstance(learner, EmbeddingLearner):
-            self._features = PoolFeatures.embedded(learner, images, examples)
+            self._features = PoolFeatures(learner, images, examples)
             self._rule = rule_of(learner)
 
     @property
@@ -81,7 +81,7 @@ class ClassSetScorer:
         if self._features is not None and path == "features":
             return self._features.score
         if self._features is not None and self._rule is not None:
-            return GramMatrix.of(self._features, examples, self._rule).score
+            return GramMatrix(self._features, examples, self._rule).score
         raise ValueError(f"This learner has no path '{path}'.")
 
 

@@ -7,7 +7,6 @@ So once the Gram matrix of the images is known, a task costs one number for each
 a support image, and no feature is gathered.
 """
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -62,37 +61,24 @@ def is_cheaper(images: int, tasks: int, shape: EpisodeShape) -> bool:
     return images**2 <= min(_PRODUCTS_AT_MOST, 20 * fetched)
 
 
-@dataclass(frozen=True, eq=False)
 class GramMatrix:
-    """The inner products of some images of a pool, for one learner's rule.
+    """The inner products of the embedded images at these pool indices, for one learner's rule.
 
-    Attributes:
-        products: row by row.
-        row_of: the row of each pool index.
-        size: rows.
+    Raises:
+        TrialFailure: as `check_numbers`.
     """
 
-    products: Float[Tensor, " entries"]
-    row_of: Int[np.ndarray, " pool"]
-    size: int
-    rule: Rule
-
-    @classmethod
-    def of(cls, pool: PoolFeatures, indices: Int[np.ndarray, " n"], rule: Rule) -> "GramMatrix":
-        """Return the inner products of the images at these pool indices, which are embedded.
-
-        Raises:
-            TrialFailure: as `check_numbers`.
-        """
+    def __init__(self, pool: PoolFeatures, indices: Int[np.ndarray, " n"], rule: Rule) -> None:
+        self.rule, self.size = rule, len(indices)
         with torch.inference_mode():
             rows = torch.from_numpy(pool.row_of[indices]).to(pool.features.device)
             features = pool.features[rows]
             check_numbers(features, "images")
             if rule == "euclidean":  # distances do not change, and their rounding error is less
                 features = features - features.mean(dim=0)
-            row_of = np.full(len(pool.row_of), -1, np.int32)
-            row_of[indices] = np.arange(len(indices))
-            return cls((features @ features.T).flatten(), row_of, len(indices), rule)
+            self.products = (features @ features.T).flatten()  # row by row
+        self.row_of = np.full(len(pool.row_of), -1, np.int32)
+        self.row_of[indices] = np.arange(len(indices))
 
     def score(self, episodes: Episodes) -> TaskScores:
         """Answer episodes of one shape, without padding; all of them are of these images.

@@ -10,7 +10,6 @@ from torch.nn.functional import interpolate
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.learners.at_once import at_once, in_chunks
-from fsl_sweep.learners.augmentation.catalogue import Augmentation
 
 
 class PoolImages:
@@ -53,15 +52,6 @@ class PoolImages:
             images = interpolate(images, size, mode="bilinear", antialias=True)
         return images.contiguous()
 
-    def augmented(
-        self, indices: np.ndarray, augment: Augmentation, draws: torch.Generator, kept: int = 0
-    ) -> Tensor:
-        """Return images as `unit`, ``[indices.size, C, H, W]``, all but ``kept`` augmented."""
-        images = self.unit(indices.reshape(-1))
-        if kept == 0:
-            return augment(images, draws)
-        return torch.cat([images[:kept], augment(images[kept:], draws)])
-
     def normalised(self, images: Tensor) -> Tensor:
         """Give images zero mean and unit variance a channel, by the training images' statistics.
 
@@ -70,13 +60,13 @@ class PoolImages:
         flat = images.view(-1, *images.shape[-3:])
         return ((flat - self._mean) / self._std).view(images.shape)
 
+    def ready(self, indices: np.ndarray) -> Tensor:
+        """Return normalised images, or features, ``[*indices.shape, C, H, W]``."""
+        return self.normalised(self.unit(indices))
+
     def through(self, network: Callable[[Tensor], Tensor], indices: np.ndarray) -> Tensor:
         """Return what a network in evaluation mode gives for each normalised image, as `in_chunks`.
 
         ``network`` gives a row for each image; ``indices`` ``[n]`` are at least one.
         """
-
-        def rows(chunk: np.ndarray) -> Tensor:
-            return network(self.normalised(self.unit(chunk)))
-
-        return in_chunks(rows, indices, self.at_once.images)
+        return in_chunks(lambda chunk: network(self.ready(chunk)), indices, self.at_once.images)

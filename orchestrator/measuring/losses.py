@@ -11,11 +11,10 @@ from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.learners.base import GradientLearner, Learner
 from fsl_sweep.learners.batches import EpisodeBatch
 from fsl_sweep.learners.episodic import EpisodicLearner, task_losses
-from fsl_sweep.orchestrator.errors import BadData, TrialFailure
-from fsl_sweep.orchestrator.measuring.features import PoolFeatures
-from fsl_sweep.orchestrator.measuring.few_shot import used
+from fsl_sweep.orchestrator.errors import TrialFailure
+from fsl_sweep.orchestrator.measuring.features import PoolFeatures, used
 from fsl_sweep.orchestrator.measuring.images import PoolImages
-from fsl_sweep.orchestrator.measuring.scoring import check_scorable, in_parts
+from fsl_sweep.orchestrator.measuring.scoring import check_one_shape, in_parts
 
 Losses = Float[np.ndarray, " tasks"]
 
@@ -34,18 +33,15 @@ def losses_of(learner: Learner[Any], images: PoolImages, sets: Sequence[Episodes
 
     Raises:
         TypeError: the learner has no loss.
-        BadData: as `fsl_sweep.orchestrator.measuring.scoring.check_scorable`, or the shapes of
-            tasks differ and the learner is no `EpisodicLearner`.
+        BadData: the shapes of tasks differ and the learner is no `EpisodicLearner`.
         TrialFailure: a loss is not a number.
     """
     if not isinstance(learner, GradientLearner):
         raise TypeError(f"A {type(learner).__name__} has no loss.")
-    for episodes in sets:
-        check_scorable(episodes)
     loss = type(learner).training_loss
     if isinstance(learner, EpisodicLearner) and loss is EpisodicLearner.training_loss:
         # A feature does not depend on the task in evaluation mode: each image is embedded once.
-        features = PoolFeatures.embedded(learner, images, used(sets))
+        features = PoolFeatures(learner, images, used(sets))
         each = [_from_features(features, episodes) for episodes in sets]
     else:
         each = [_one_by_one(learner, images, episodes) for episodes in sets]
@@ -58,7 +54,8 @@ def _from_features(features: PoolFeatures, episodes: Episodes) -> Losses:
     smoothing = getattr(features.learner.options, "label_smoothing", 0.0)
     losses = np.empty(len(episodes))
     with torch.inference_mode():
-        for some, logits in in_parts(episodes, features.images_at_once, features.answer):
+        sizes = features.images_at_once
+        for some, logits in in_parts(features.learner, episodes, sizes, features.answer):
             target = torch.from_numpy(some.target).to(logits.device)
             losses[some.tasks] = task_losses(logits, target, smoothing).cpu().numpy()
     return losses
@@ -66,14 +63,10 @@ def _from_features(features: PoolFeatures, episodes: Episodes) -> Losses:
 
 def _one_by_one(learner: GradientLearner[Any], images: PoolImages, episodes: Episodes) -> Losses:
     """Return what the learner computes for each task; of a batch it gives only the mean."""
-    if min(episodes.support.min(), episodes.query.min()) < 0:
-        raise BadData(
-            f"A {type(learner).__name__} has losses on tasks of one shape; these tasks have "
-            "different numbers of classes or examples."
-        )
+    check_one_shape(episodes, f"A {type(learner).__name__} has losses")
     losses = np.empty(len(episodes))
     for task in range(len(episodes)):
         indices = episodes.support[task, None], episodes.query[task, None]
-        batch = EpisodeBatch(*(images.normalised(images.unit(part)) for part in indices))
+        batch = EpisodeBatch(*map(images.ready, indices))
         losses[task] = learner.training_loss(batch).item()
     return losses

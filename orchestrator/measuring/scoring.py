@@ -1,6 +1,6 @@
 """What can be scored, and from logits to counts of correct answers."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -10,46 +10,35 @@ from torch import Tensor
 from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.datasets.tasks.ragged import TaskGroup, grouped
 from fsl_sweep.orchestrator.errors import BadData, TrialFailure
-from fsl_sweep.orchestrator.records.measures import ScoreKey, TaskScores
-
-EpisodeSets = Mapping[Hashable, Episodes]
-"""Episodes of one pool, by any key."""
-Results = dict[Hashable, TaskScores]
-"""Their results, by the same keys."""
-ScoreSets = dict[ScoreKey, TaskScores]
+from fsl_sweep.orchestrator.records.measures import TaskScores
 
 
 def check_scorable(episodes: Episodes) -> None:
-    """Check that answers to the episodes mean anything.
+    """Raise BadData if there are tasks of only one class, which any answer would hit."""
+    alone = int(np.sum(np.sum(episodes.classes >= 0, axis=1) < 2))
+    if alone:
+        raise BadData(f"A task needs at least 2 classes; {alone} of {len(episodes)} have fewer.")
 
-    Raises:
-        BadData: there are tasks of only one class, which any answer would hit, of classes without
-            a support example, or without a query.
-    """
-    support, query = episodes.support, episodes.query
-    if support.shape[1] < 2 or 0 in (*support.shape, *query.shape):
+
+def check_one_shape(episodes: Episodes, measured: str) -> None:
+    """Raise BadData if anything is padded; ``measured`` begins the message: "A Maml has losses"."""
+    if min(episodes.support.min(), episodes.query.min()) < 0:
         raise BadData(
-            "A task needs at least 2 classes with a support example and a query each; these have "
-            f"support {list(support.shape)} and query {list(query.shape)} (tasks, classes, each)."
-        )
-    real = np.all(support >= 0, axis=2)  # absent classes are padded with -1
-    halved = np.any(np.any(support >= 0, axis=2) & ~real, axis=1)
-    broken = halved | (np.sum(real, axis=1) < 2) | ~np.any(query >= 0, axis=(1, 2))
-    if broken.any():
-        raise BadData(
-            f"Task {int(np.argmax(broken))} lacks a second class, a support example or a query "
-            f"({int(broken.sum())} of {len(broken)} tasks do)."
+            f"{measured} on tasks of one shape; these tasks have different numbers of classes or "
+            "examples."
         )
 
 
-def score(
-    episodes: Episodes, images: int, answer: Callable[[TaskGroup], Float[Tensor, "task m way"]]
-) -> TaskScores:
+Answer = Callable[[TaskGroup], Float[Tensor, "task m way"]]
+"""From tasks of equal shape to the logits of their queries."""
+
+
+def score(learner: object, episodes: Episodes, images: int, answer: Answer) -> TaskScores:
     """Answer the queries of each task. Arguments and exceptions as of `in_parts`."""
     queries = np.sum(episodes.query >= 0, axis=(1, 2))
     first = np.cumsum(queries) - queries
     answers = np.zeros(queries.sum(), np.uint16)
-    for some, logits in in_parts(episodes, images, answer):
+    for some, logits in in_parts(learner, episodes, images, answer):
         after = logits.argmax(dim=-1).cpu().numpy() - some.target
         places = first[some.tasks][:, None] + np.arange(some.query.shape[1])
         answers[places] = after % logits.shape[-1]
@@ -57,19 +46,20 @@ def score(
 
 
 def in_parts(
-    episodes: Episodes, images: int, answer: Callable[[TaskGroup], Float[Tensor, "task m way"]]
+    learner: object, episodes: Episodes, images: int, answer: Answer
 ) -> Iterator[tuple[TaskGroup, Float[Tensor, "task m way"]]]:
     """Yield every task once, a few of equal shape at a time, with the logits of their queries.
 
     Args:
+        learner: whose answers they are, for messages.
         episodes: the tasks.
         images: support and query images of the tasks that are answered together, at most; a task
             that has more is answered by itself.
-        answer: from tasks of equal shape to the logits of their queries.
+        answer: gives the logits.
 
     Raises:
         BadData: as `check_scorable`.
-        TrialFailure: as `check_numbers`.
+        TrialFailure: as `check_shape` and `check_numbers`.
     """
     check_scorable(episodes)
     for group in grouped(episodes):
@@ -77,6 +67,7 @@ def in_parts(
         for start in range(0, len(group), step):
             some = group[start : start + step]
             logits = answer(some)
+            check_shape(logits, some.answers, learner)
             check_numbers(logits, "tasks")
             yield some, logits
 

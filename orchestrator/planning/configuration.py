@@ -14,7 +14,6 @@ from fsl_sweep.orchestrator.planning.pretrained import pinned, start_cautions
 from fsl_sweep.orchestrator.planning.schedule import Rates, resolved_schedule
 from fsl_sweep.orchestrator.planning.suitability import (
     USED_UNTRAINED,
-    begins_again,
     check_features,
     check_in_distribution,
     check_trained,
@@ -29,6 +28,7 @@ from fsl_sweep.orchestrator.records.spec import (
     StagedTraining,
     TrialSpec,
 )
+from fsl_sweep.orchestrator.sweepfile.axes import merged_settings
 from fsl_sweep.orchestrator.sweepfile.grammar import (
     MethodConfig,
     ProgramConfig,
@@ -66,22 +66,27 @@ class ConfigurationResolver:
         benchmark: the one that is trained on.
 
     Attributes:
+        settings: of the method, with the defaults, and with axes in place of values.
         cautions: what the report should warn of, added as configurations are resolved.
     """
 
     def __init__(
         self, config: SweepConfig, method: str, tree: Mapping[str, Any], benchmark: Part
     ) -> None:
-        self._config, self._method, self._tree = config, method, tree
-        self._benchmark = benchmark
+        self.config, self.method, self._tree, self._benchmark = config, method, tree, benchmark
+        self.settings = merged_settings(config.defaults, tree)
+        if is_program(self.settings.get("learner")):  # it has no use for a network of ours
+            used = {k: v for k, v in config.defaults.items() if k in ProgramConfig.model_fields}
+            self.settings = merged_settings(used, tree)
         self._parts: dict[tuple[str, str], Part] = {}
         self._pinned: dict[tuple[Part, Part], Named] = {}
         self.cautions: list[str] = []
 
     @property
-    def learners(self) -> list[Part]:
-        """Return the learners of all configurations so far."""
-        return [part for (kind, _), part in self._parts.items() if kind == LEARNERS.kind]
+    def learners(self) -> list[tuple[str, Part]]:
+        """Return the method with each learner of its configurations so far."""
+        kept = self._parts.items()
+        return [(self.method, part) for (kind, _), part in kept if kind == LEARNERS.kind]
 
     def spec(self, tree: Mapping[str, Any], axes: Mapping[str, Any]) -> TrialSpec:
         """Resolve one configuration, with the sweep's first seed and no fold.
@@ -102,9 +107,9 @@ class ConfigurationResolver:
         return TrialSpec(
             benchmark=self._benchmark.named,
             learner=self.learner(tree).named,
-            every=self._config.evaluation.every,
-            budget=self._config.budget,
-            seed=self._config.seeds[0],
+            every=self.config.evaluation.every,
+            budget=self.config.budget,
+            seed=self.config.seeds[0],
             **settings,
         )
 
@@ -118,12 +123,12 @@ class ConfigurationResolver:
         try:
             yield
         except ConfigError as error:
-            section = "defaults" if self._inherited(error.path) else f"methods.{self._method}"
+            section = "defaults" if self._inherited(error.path) else f"methods.{self.method}"
             path = f"{section}.{error.path}".rstrip(".")
             raise ConfigError("", path, error.problem) from None
 
     def _inherited(self, path: str) -> bool:
-        return not _has(self._tree, path) and _has(self._config.defaults, path)
+        return not _has(self._tree, path) and _has(self.config.defaults, path)
 
     def _part(self, catalogue: Catalogue[Any], section: Mapping[str, Any]) -> Part:
         """Resolve the section of a part, where it is not one that was resolved before."""
@@ -158,15 +163,15 @@ class ConfigurationResolver:
         settings = validated(ProgramConfig, tree, axes=True)
         learner = self.learner(tree)
         check_in_distribution(learner, self._benchmark)
-        if begins_again(learner, settings.epochs):
+        if settings.epochs > 1 and not learner.cls.can_resume(learner.options):
             self.cautions.append(
-                f"{self._method}: its program cannot save what it needs to go on (a meta-learner's "
+                f"{self.method}: its program cannot save what it needs to go on (a meta-learner's "
                 "own save and load): a trial that is interrupted begins again from its first epoch"
             )
         check_features(learner, None, settings.augment, self._benchmark)
         return {
             "backbone": Named(name="identity"),
-            "validation": self._config.episode,
+            "validation": self.config.episode,
             **_UNTRAINED,
             **self._training(settings, learner),
         }
@@ -177,8 +182,7 @@ class ConfigurationResolver:
         if unused := [key for key in self._tree if key not in USED_UNTRAINED]:
             are = "is" if len(unused) == 1 else "are"
             self.cautions.append(
-                f"{self._method}: it has nothing to train, so its {', '.join(unused)} {are} not "
-                "used"
+                f"{self.method}: it has nothing to train, so its {', '.join(unused)} {are} not used"
             )
         return {"backbone": backbone, **_UNTRAINED}
 
@@ -189,7 +193,7 @@ class ConfigurationResolver:
         backbone = self._part(BACKBONES, tree["backbone"])
         if (learner, backbone) not in self._pinned:
             named = pinned(backbone, learner)
-            self.cautions.extend(start_cautions(self._method, tree["backbone"], named))
+            self.cautions.extend(start_cautions(self.method, tree["backbone"], named))
             self._pinned[learner, backbone] = named
         check_features(learner, backbone, augment, self._benchmark)
         return self._pinned[learner, backbone]
@@ -215,7 +219,7 @@ class ConfigurationResolver:
         try:
             train = validated(_TRAINING[trains_on], settings.train, "train", axes=True)
         except ConfigError as error:
-            hint = f"{error.problem} ({self._method}: {learner.name} trains on {trains_on}"
+            hint = f"{error.problem} ({self.method}: {learner.name} trains on {trains_on}"
             if self._inherited(error.path):
                 hint += "; methods that differ in this need a 'train' of their own each"
             raise ConfigError("", error.path, f"{hint})") from None
@@ -232,7 +236,7 @@ class ConfigurationResolver:
     def _schedule(self, settings: MethodConfig) -> Rates:
         rates = resolved_schedule(settings.schedule, settings.optimizer.lr, settings.epochs)
         self.cautions.extend(
-            f"{self._method}: the schedule's step at epoch {epoch} is never reached, "
+            f"{self.method}: the schedule's step at epoch {epoch} is never reached, "
             f"because training ends after {counted(settings.epochs, 'epoch')}"
             for epoch, _ in rates
             if epoch >= settings.epochs
@@ -249,7 +253,7 @@ class ConfigurationResolver:
                 problem = f"{optimizer.name} has no {key}: all values of this axis train alike"
                 raise ConfigError("", path, f"{problem}; make a method of each optimizer")
         names, verb = " and ".join(unused), "is" if len(unused) == 1 else "are"
-        self.cautions.append(f"{self._method}: {names} {verb} sgd's, not used by {optimizer.name}")
+        self.cautions.append(f"{self.method}: {names} {verb} sgd's, not used by {optimizer.name}")
 
 
 def _has(tree: Any, path: str) -> bool:

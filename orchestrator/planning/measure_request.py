@@ -14,7 +14,7 @@ from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.planning.feasibility import check_protocols
-from fsl_sweep.orchestrator.planning.part import Part, recorded
+from fsl_sweep.orchestrator.planning.part import Part, resolved
 from fsl_sweep.orchestrator.planning.prepare import (
     check_same_data,
     fingerprint_of,
@@ -101,7 +101,10 @@ def _learners(plan: Plan) -> list[tuple[str, Part]]:
         (trial.method, canonical_json(trial.spec.learner.model_dump())): trial.spec.learner
         for trial in plan.trials
     }
-    return [(method, recorded(LEARNERS, named)) for (method, _), named in learners.items()]
+    return [
+        (method, resolved(LEARNERS, named.model_dump(), f"methods.{method}.learner"))
+        for (method, _), named in learners.items()
+    ]
 
 
 def _located(config: MeasureConfig) -> MeasureConfig:

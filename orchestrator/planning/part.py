@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-from fsl_sweep.learners.options import resolve
 from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
 from fsl_sweep.orchestrator.records.model import Named
@@ -54,8 +53,3 @@ def resolved(
         options = validated(cls.Options, options, path, axes)
     plain = {"name": name, **options.model_dump(mode="json")}
     return Part(cls, options, Named.model_validate(plain))
-
-
-def recorded(catalogue: Catalogue[Any], named: Named) -> Part:
-    """Look up a part that a plan recorded; raises as `fsl_sweep.learners.options.resolve`."""
-    return Part(*resolve(catalogue, named.model_dump()), named)

@@ -1,6 +1,8 @@
 """From a sweep file to a plan: the trials of every method, and what the report needs to know."""
 
 from collections.abc import Sequence
+from math import prod
+from operator import itemgetter
 from typing import Any
 
 from fsl_sweep.datasets.catalogue import BENCHMARKS
@@ -9,7 +11,8 @@ from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.metadl.submissions import SUBMISSIONS
 from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.planning.method import MethodResolver
+from fsl_sweep.orchestrator.planning.configuration import ConfigurationResolver
+from fsl_sweep.orchestrator.planning.method import factors_of, trials_of
 from fsl_sweep.orchestrator.planning.part import Part
 from fsl_sweep.orchestrator.planning.protocols import (
     check_suitable,
@@ -38,17 +41,18 @@ def plan_sweep(sweep: SweepFile) -> Plan:
         ConfigError: an unknown name, a bad option, two equal configurations in a method, or more
             than ``MOST_TRIALS`` trials; the message names file, key path and value.
     """
-    with blaming(sweep.where):
+    with blaming(sweep.where, sweep.overrides):
         return _planned(sweep.config)
 
 
 def _planned(config: SweepConfig) -> Plan:
     benchmark = _benchmark(config)
     methods = [
-        MethodResolver(config, method, tree, benchmark) for method, tree in config.methods.items()
+        ConfigurationResolver(config, method, tree, benchmark)
+        for method, tree in config.methods.items()
     ]
     _check_size(methods)
-    trials = [trial for method in methods for trial in method.trials()]
+    trials = [trial for method in methods for trial in trials_of(method)]
     cautions = dict.fromkeys(caution for method in methods for caution in method.cautions)
     protocols = planned_protocols(config)
     check_suitable(protocols, [learner for method in methods for learner in method.learners])
@@ -85,16 +89,18 @@ def _places(config: SweepConfig, protocols: Sequence[PlannedProtocol]) -> dict[s
     return places
 
 
-def _check_size(methods: Sequence[MethodResolver]) -> None:
+def _check_size(methods: Sequence[ConfigurationResolver]) -> None:
     """Refuse a sweep that is too large before any trial is made."""
-    if sum(method.size for method in methods) > MOST_TRIALS:
-        largest = max(methods, key=lambda method: method.size)
+    counts = [prod(factors_of(method).values()) for method in methods]
+    if sum(counts) > MOST_TRIALS:
+        largest, count = max(zip(methods, counts, strict=True), key=itemgetter(1))
+        factors = " x ".join(f"{name}: {size:,}" for name, size in factors_of(largest).items())
         raise ConfigError(
             "",
             f"methods.{largest.method}",
-            f"{largest.product} makes {largest.size:,} trials; a sweep has at most "
-            f"{MOST_TRIALS:,}. Leave out values, or draw some of the combinations: write 'choice' "
-            "in place of 'grid', and how many to draw as 'samples'",
+            f"{factors} makes {count:,} trials; a sweep has at most {MOST_TRIALS:,}. Leave out "
+            "values, or draw some of the combinations: write 'choice' in place of 'grid', and how "
+            "many to draw as 'samples'",
         )
 
 

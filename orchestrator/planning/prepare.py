@@ -27,7 +27,6 @@ class Prepared:
 
     sweep: SweepFile
     ledger: Ledger
-    overrides: tuple[str, ...]
     only: tuple[str, ...]
 
     @cached_property
@@ -39,8 +38,7 @@ class Prepared:
         """
         from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
 
-        with blaming(self.sweep.where, self.overrides):
-            return plan_sweep(self.sweep)
+        return plan_sweep(self.sweep)
 
     def opened(self) -> tuple[Plan, dict[str, Benchmark]]:
         """Open the data, which may take a while; return the plan on these data, and the benchmarks.
@@ -135,7 +133,7 @@ def prepare(
                 raise ConfigError("", "--only", problem)
         _check_selectors(config)
     ledger = Ledger(output or Path("runs") / config.name)
-    return Prepared(sweep, ledger, tuple(overrides), tuple(only))
+    return Prepared(sweep, ledger, tuple(only))
 
 
 def _check_selectors(config: SweepConfig) -> None:

@@ -20,7 +20,6 @@ from fsl_sweep.orchestrator.records.spec import (
     of_classes_only,
     of_one_shape,
 )
-from fsl_sweep.orchestrator.sweepfile.grammar import ProgramConfig
 
 USED_UNTRAINED = ("learner", "backbone")
 """The sections of a method's settings that matter if it has nothing to train."""
@@ -33,16 +32,6 @@ def is_program(learner: Any) -> bool:
         return isinstance(name, str) and issubclass(LEARNERS.find(name).cls, Metadl)
     except UnknownName:
         return False
-
-
-def for_programs(defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out the defaults of the network and the optimizer, which a program does not use."""
-    return {key: value for key, value in defaults.items() if key in ProgramConfig.model_fields}
-
-
-def begins_again(program: Part, epochs: int) -> bool:
-    """Return whether an interrupted trial of a program cannot be resumed."""
-    return epochs > 1 and not program.cls.can_resume(program.options)
 
 
 def among_all(learner: Part) -> bool:

@@ -1,82 +1,56 @@
-"""How much work a plan has left: gradient steps, images, and the expected time."""
+"""How much work a plan has left: gradient steps, and the expected time."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from operator import mul
+from statistics import mean
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.tasks.episodes import EpisodeShape, VaryingShape
+from fsl_sweep.datasets.tasks.episodes import EpisodeShape
 from fsl_sweep.orchestrator.measuring.common_tasks import novel_tasks
 from fsl_sweep.orchestrator.records.measures import MEASURES, TrialHistory
 from fsl_sweep.orchestrator.records.plan import Plan
-from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol, episode_shape
-from fsl_sweep.orchestrator.records.spec import (
-    BatchTraining,
-    EpisodicTraining,
-    StagedTraining,
-    TrialSpec,
-)
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
+from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.text.printed import counted
 
 
-def steps(specs: Iterable[TrialSpec]) -> int:
-    """Count the gradient steps of all trials together."""
-    return sum(spec.epochs * spec.batches for spec in specs)
-
-
-def images(specs: Iterable[TrialSpec]) -> int | None:
-    """Count the training images of all trials; None where their number differs between tasks."""
-    total = 0
-    for spec in specs:
-        for stage, epochs in _stages(spec):
-            each = _images_a_step(stage)
-            if each is None:
-                return None
-            total += epochs * spec.batches * each
-    return total
-
-
 def summary(pending: Mapping[str, TrialSpec]) -> str:
-    """Say ``1,200 gradient steps over 90,000 images``, the share in folds, and untrained trials."""
+    """Say ``1,200 gradient steps, 50% of them in class folds``, and how many train nothing."""
     untrained = sum(spec.train is None for spec in pending.values())
     if untrained == len(pending) > 0:
         return "nothing: there are no weights to train, and each trial is measured once, as it is"
-    count, seen = steps(pending.values()), images(pending.values())
-    over = "" if seen is None else f" over {counted(seen, 'image')}"
-    in_folds = steps(spec for spec in pending.values() if spec.fold is not None)
+    steps = {trial: spec.epochs * spec.batches for trial, spec in pending.items()}
+    count = sum(steps.values())
+    in_folds = sum(steps[trial] for trial, spec in pending.items() if spec.fold is not None)
     share = f", {in_folds / count:.0%} of them in class folds" if in_folds else ""
     apart = f"; trials that have nothing to train: {untrained:,}" if untrained else ""
-    return f"{counted(count, 'gradient step')}{over}{share}{apart}"
+    return f"{counted(count, 'gradient step')}{share}{apart}"
 
 
 def expected_seconds(
     plan: Plan, histories: Sequence[TrialHistory], pending: Mapping[str, TrialSpec]
 ) -> float | None:
-    """Estimate the trial-seconds left, at the pace of those done; None where that is unknown.
+    """Estimate the trial-seconds left; None before a trial is done, or where none is left.
 
-    The pace is per image, or per step where the images of some steps cannot be counted.
+    An epoch takes as long as those of its method's trials that are done, or of all where none is.
 
     Args:
         plan: what was planned.
         histories: one for each of its trials, in plan order.
         pending: the trials that are left.
     """
-    finished = {
-        trial.id: history
-        for trial, history in zip(plan.trials, histories, strict=True)
-        if history.complete
-    }
-    done = [plan.specs[trial] for trial in finished]
-    left = list(pending.values())
-    taken, to_do = images(done), images(left)
-    if taken is None or to_do is None:
-        taken, to_do = steps(done), steps(left)
-    if not taken or not to_do:
+    paces: dict[str, list[float]] = {}
+    for history in histories:
+        if history.complete:
+            spent = history.curves["train_seconds"] + history.curves["evaluation_seconds"]
+            paces.setdefault(history.method, []).append(float(spent.sum() / history.epochs[-1]))
+    if not paces or not pending:
         return None
-    seconds = sum(
-        float(history.curves["train_seconds"].sum() + history.curves["evaluation_seconds"].sum())
-        for history in finished.values()
+    usual, methods = [*chain(*paces.values())], {trial.id: trial.method for trial in plan.trials}
+    return sum(
+        spec.epochs * mean(paces.get(methods[trial], usual)) for trial, spec in pending.items()
     )
-    return to_do * seconds / taken
 
 
 def measuring_seconds(
@@ -99,7 +73,7 @@ def measuring_seconds(
     sized = all(isinstance(shape, EpisodeShape) for shape in shapes)
     main, *others = (_most(planned, benchmarks, sized) for planned in protocols)
     longer = (max(1.0, other / main) for other in others)
-    return sum(taken) / len(taken) * sum(map(mul, left.values(), longer))
+    return mean(taken) * sum(map(mul, left.values(), longer))
 
 
 def _most(planned: PlannedProtocol, benchmarks: Mapping[str, Benchmark], sized: bool) -> int:
@@ -119,22 +93,3 @@ def _most(planned: PlannedProtocol, benchmarks: Mapping[str, Benchmark], sized: 
         each = shape.way * shape.per_class if sized and isinstance(shape, EpisodeShape) else 1
         total += each * sum(min(count, most) for count in counts)
     return total
-
-
-def _stages(spec: TrialSpec) -> list[tuple[EpisodicTraining | BatchTraining, int]]:
-    """List what the trial trains on, and for how many epochs each."""
-    if spec.train is None:
-        return []
-    if not isinstance(spec.train, StagedTraining):
-        return [(spec.train, spec.epochs)]
-    last = spec.train.meta.epochs
-    return [(spec.stage(1), spec.epochs - last), (spec.stage(spec.epochs), last)]
-
-
-def _images_a_step(train: EpisodicTraining | BatchTraining) -> int | None:
-    if isinstance(train, BatchTraining):
-        return train.batch_size
-    shape = episode_shape(train)
-    if isinstance(shape, VaryingShape):
-        return None
-    return train.tasks_per_batch * shape.way * shape.per_class

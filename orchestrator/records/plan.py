@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
 from fsl_sweep.orchestrator.records.model import Text, digest
@@ -29,16 +29,6 @@ FORMAT = 4
 TRIAL_ID = PROTOCOL_ID = re.compile(r"[0-9a-f]{16}")
 
 
-def check_format(plain: Mapping[str, Any]) -> None:
-    """Raise RunFolderError where plain data are the plan of another version."""
-    if plain.get("format") != FORMAT:
-        raise RunFolderError(
-            f"The run folder has the format {plain.get('format')!r:.40}, and this version of "
-            f"fsl-sweep reads format {FORMAT}. Report it with the version that made it, or run the "
-            "sweep into another folder: trials of another format cannot be continued."
-        )
-
-
 @dataclass(frozen=True)
 class PlannedTrial:
     """One trial as one method planned it; two methods may plan the same trial.
@@ -54,7 +44,8 @@ class PlannedTrial:
     configuration: str
     hyperparameters: Mapping[str, Any]
     spec: TrialSpec
-    among_all: bool = False
+    # Written only where it is true.
+    among_all: Annotated[bool, Field(exclude_if=lambda among: not among)] = False
 
     @property
     def fold(self) -> int | None:
@@ -62,39 +53,39 @@ class PlannedTrial:
         return None if self.spec.fold is None else self.spec.fold.index
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """A sweep's trials and what its report needs to know.
 
     Attributes:
         sweep: SHA-256 of the sweep's content, 16 hexadecimal digits.
         fingerprint: of the benchmark's content, once it was opened.
-        trials: in the order of the file: method, configuration, seed; the full trial, then those
-            of its class folds.
         protocols: how snapshots are measured: first the main one, then those of the sweep file,
             then others that were measured in the run folder.
-        selectors: the strategies that the file asks for.
-        parts: name, source and version of every learner, backbone, benchmark in use.
         keep: the snapshots whose weights stay on the disk.
         record: what is recorded of each task.
         places: where benchmarks were read from: the trained one's under ``main``, those of other
             protocols under their names; None for data that is generated or was prepared before.
         resources: what a trial reserves as it is trained or measured.
+        selectors: the strategies that the file asks for.
+        parts: name, source and version of every learner, backbone, benchmark in use.
         cautions: what a user should know before relying on the plan.
+        trials: in the order of the file: method, configuration, seed; the full trial, then those
+            of its class folds.
     """
 
     name: Text
     sweep: Text
     fingerprint: Text | None
-    trials: tuple[PlannedTrial, ...]
     protocols: tuple[PlannedProtocol, ...]
-    selectors: Selectors
-    parts: Mapping[str, Any]
     keep: Kept = "all"
     record: Recorded = "counts"
     places: Mapping[str, str | None] = field(default_factory=dict)
     resources: Resources = field(default_factory=Resources)
+    selectors: Selectors
+    parts: Mapping[str, Any]
     cautions: tuple[Text, ...] = ()
+    trials: tuple[PlannedTrial, ...]
 
     @cached_property
     def specs(self) -> dict[str, TrialSpec]:
@@ -177,31 +168,24 @@ class Plan:
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain data for ``plan.json``."""
-        trials = [{**vars(trial), "spec": trial.spec.canonical()} for trial in self.trials]
-        for trial in trials:  # written only where it is true
-            if not trial["among_all"]:
-                del trial["among_all"]
-        return {
-            "format": FORMAT,
-            "name": self.name,
-            "sweep": self.sweep,
-            "fingerprint": self.fingerprint,
-            "protocols": [protocol.to_plain() for protocol in self.protocols],
-            "keep": self.keep,
-            "record": self.record,
-            "places": dict(self.places),
-            "resources": self.resources.model_dump(mode="json"),
-            "selectors": self.selectors.model_dump(mode="json"),
-            "parts": dict(self.parts),
-            "cautions": list(self.cautions),
-            "trials": trials,
-        }
+        return {"format": FORMAT, **_adapter().dump_python(self, mode="json")}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Plan":
-        """Read what ``to_plain`` gave. Raises ValueError on all else."""
+        """Read what ``to_plain`` gave.
+
+        Raises:
+            RunFolderError: it is the plan of another version.
+            ValueError: it is anything else.
+        """
+        if plain.get("format") != FORMAT:
+            raise RunFolderError(
+                f"The run folder has the format {plain.get('format')!r:.40}, and this version of "
+                f"fsl-sweep reads format {FORMAT}. Report it with the version that made it, or run "
+                "the sweep into another folder: trials of another format cannot be continued."
+            )
         try:
-            plan = _validator().validate_python(plain, strict=False)
+            plan = _adapter().validate_python(plain, strict=False)
         except ValidationError as failure:
             first = failure.errors(include_url=False)[0]
             path = ".".join(map(str, first["loc"]))
@@ -222,5 +206,5 @@ class Plan:
 
 
 @cache
-def _validator() -> TypeAdapter[Plan]:
+def _adapter() -> TypeAdapter[Plan]:
     return TypeAdapter(Plan)

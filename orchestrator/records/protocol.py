@@ -134,11 +134,6 @@ class Protocol(Model):
         """Return plain data with every default filled in."""
         return self.model_dump(mode="json")
 
-    @classmethod
-    def from_canonical(cls, plain: dict[str, Any]) -> "Protocol":
-        """Read what ``canonical`` gave. Raises pydantic.ValidationError."""
-        return cls.model_validate(plain, strict=False)
-
 
 @dataclass(frozen=True)
 class PlannedProtocol:
@@ -158,10 +153,6 @@ class PlannedProtocol:
     fingerprint: Text | None = None
     asked: bool = True
     written: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_plain(self) -> dict[str, Any]:
-        """Return plain data for ``plan.json``."""
-        return {**vars(self), "protocol": self.protocol.canonical()}
 
     @property
     def id(self) -> str:

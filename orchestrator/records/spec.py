@@ -203,11 +203,6 @@ class TrialSpec(Model):
         return digest(self.canonical())
 
     @property
-    def configuration(self) -> str:
-        """Return the id of the hyperparameter configuration: the trial without seed and fold."""
-        return configuration_of(self.canonical())
-
-    @property
     def recorded_epochs(self) -> list[int]:
         """Return epochs that give a snapshot, counted from 1: each ``every``-th and the last."""
         return [e for e in range(1, self.epochs + 1) if e % self.every == 0 or e == self.epochs]
@@ -235,11 +230,6 @@ class TrialSpec(Model):
             return self.train
         episodes = epoch > self.epochs - self.train.meta.epochs
         return self.train.meta if episodes else BatchTraining(batch_size=self.train.batch_size)
-
-    @classmethod
-    def from_canonical(cls, plain: dict[str, Any]) -> "TrialSpec":
-        """Read what ``canonical`` gave. Raises pydantic.ValidationError."""
-        return cls.model_validate(plain, strict=False)
 
 
 def of_one_shape(train: EpisodicTraining) -> bool:

@@ -3,12 +3,14 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import final
+
+import numpy as np
 
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
-from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, ScoreKey, TrialHistory
+from fsl_sweep.orchestrator.records.measures import SCORE_KEYS, ScoreKey, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.replay.source import (
     ProtocolOrMain,
@@ -16,9 +18,6 @@ from fsl_sweep.orchestrator.replay.source import (
     SourceInfo,
     TrialIds,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
 
 CHECKED = 200
 """Trials of which a report compares every file with its checksum; of more, those that it reads."""
@@ -29,13 +28,13 @@ class FolderSource(Source):
     """What a sweep recorded. Raises RunFolderError where there is no run, or a damaged plan."""
 
     def __init__(self, path: Path) -> None:
-        self._ledger = Ledger(path)
         if not path.is_dir():
-            missing = not os.path.lexists(path)
-            problem = f"There is nothing at {path}" if missing else f"{path} is not a folder"
+            there = os.path.lexists(path)
+            problem = f"{path} is not a folder" if there else f"There is nothing at {path}"
             raise RunFolderError(
                 f"{problem}; give the folder of a run, or a .csv or .parquet file."
             )
+        self._ledger = Ledger(path)
         plan = self._ledger.read_plan()
         if plan is None:
             raise RunFolderError(
@@ -80,18 +79,16 @@ class FolderSource(Source):
         super().check()
         self._kept.clear()
 
-    def class_tuples(self, protocol: ProtocolOrMain, /) -> "dict[ScoreKey, np.ndarray]":
+    def class_tuples(self, protocol: ProtocolOrMain, /) -> dict[ScoreKey, np.ndarray]:
         """Read the class tuples in ``tasks/``. Raises as ``Source.class_tuples``."""
         folder = tasks_folder((protocol or self._plan.main).id)
-        return {(m, s): self._tuples(f"{folder}/{m}-{s}.json") for m in MEASURES for s in TASK_SETS}
+        return {(m, s): self._tuples(f"{folder}/{m}-{s}.json") for m, s in SCORE_KEYS}
 
     def trials(self) -> Mapping[str, TrialLedger]:
         """Return what is recorded of each planned trial, whether it has begun or not."""
         return {trial: self._ledger.trial(trial) for trial in self._plan.specs}
 
-    def _tuples(self, name: str) -> "np.ndarray":
-        import numpy as np
-
+    def _tuples(self, name: str) -> np.ndarray:
         try:
             plain = self._ledger.folder.read_json(name)
             problem = "is missing, so that the classes of tasks are not known"

@@ -15,6 +15,8 @@ from fsl_sweep.orchestrator.records.measures import (
     ScoreTable,
     TrialHistory,
 )
+from fsl_sweep.orchestrator.records.paper_names import selector_names
+from fsl_sweep.orchestrator.selectors.base import is_cross_validated
 from fsl_sweep.orchestrator.selectors.catalogue import BUILD
 
 
@@ -44,13 +46,36 @@ def usable(step: str, names: Iterable[str], lacks: Iterable[ScoreKey]) -> list[s
     return [name for name in names if not BUILD[step](name).needs & blind]
 
 
-def check_selectors(step: str, names: Sequence[str], lacks: frozenset[ScoreKey]) -> None:
-    """Raise ConfigError for the first selector that needs what is lacking."""
+def asked_for(
+    step: str, typed: Sequence[str], histories: Sequence[TrialHistory]
+) -> tuple[str, ...]:
+    """Check the selectors of one step that a user names, and return our names of them.
+
+    Args:
+        step: ``snapshot`` or ``hyperparameter``.
+        typed: their names, as typed.
+        histories: what there is to choose by.
+
+    Raises:
+        UnknownName, PluginError, ConfigError: a selector cannot be used.
+        ConfigError: a name is given twice, or its selector needs class folds or a measure, and
+            there are none.
+    """
+    folds, lacks = any(trial.fold is not None for trial in histories), lacks_of(histories)
+    try:
+        names = tuple(selector_names(typed))
+    except ValueError as failure:
+        raise ConfigError("", f"--{step}", str(failure)) from None
     for name in names:
-        if not usable(step, [name], lacks):
-            needs = " and ".join(sorted(BUILD[step](name).needs & {m for m, _ in lacks}))
+        selector, problem = BUILD[step](name), None
+        if is_cross_validated(selector) and not folds:
+            problem = f"'{name}' needs class folds, which this run has none of; leave it out"
+        elif not usable(step, [name], lacks):
+            needs = " and ".join(sorted(selector.needs & {measure for measure, _ in lacks}))
             problem = f"'{name}' needs {needs}, which the records do not hold; leave it out"
+        if problem is not None:
             raise ConfigError("", f"--{step}", problem)
+    return names
 
 
 def check_reported(places: Iterable[Path], histories: Iterable[TrialHistory], metric: str) -> None:

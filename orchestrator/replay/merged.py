@@ -91,7 +91,7 @@ class MergedSource(Source):
     def protocol(self, name: str | None = None) -> PlannedProtocol | None:
         """Return a protocol as `Source.protocol` does; a name means the same in all sources."""
         meant = {
-            str(source.places[0]): protocol
+            source.places[0]: protocol
             for source in self._sources
             for protocol in source.protocols()
             if name in (protocol.name, protocol.id)
@@ -107,7 +107,7 @@ class MergedSource(Source):
         except UnknownName:
             if not meant:
                 raise
-            without = [s.places[0] for s in self._sources if str(s.places[0]) not in meant]
+            without = [s.places[0] for s in self._sources if s.places[0] not in meant]
             raise RunFolderError(
                 f"Protocol '{name}' is not one of {without[0]}. Measure it there too "
                 "(`fsl-sweep measure`), or report each run separately."
@@ -117,12 +117,11 @@ class MergedSource(Source):
         self, reported: ProtocolOrMain = None, by: ProtocolOrMain = None, /, only: TrialIds = None
     ) -> list[TrialHistory]:
         """Return the trials of all sources, an empty one for each missing from a method's grid."""
-        joined: dict[tuple[str, str], tuple[TrialHistory, Path]] = {}
+        joined: dict[tuple[str, str], _Record] = {}
         for source in self._sources:
             for trial in source.histories(reported, by, only):
-                key, place = (trial.method, trial.trial), source.places[0]
-                before = joined.get(key)
-                joined[key] = (trial, place) if before is None else _joined(before, (trial, place))
+                key, record = (trial.method, trial.trial), (trial, source.places[0])
+                joined[key] = _joined(joined[key], record) if key in joined else record
         return filled(_distinguished([trial for trial, _ in joined.values()]))
 
     def check(self) -> None:
@@ -185,7 +184,7 @@ def _difference(first: Any, second: Any) -> str:
 
 def _merged_info(infos: Sequence[SourceInfo]) -> SourceInfo:
     measured = [info.measured for info in infos if info.measured is not None]
-    cautions = [caution for info in infos for caution in info.cautions]
+    cautions = _union(info.cautions for info in infos)
     if measured and len(measured) < len(infos):
         cautions.append(
             "Whether the records of a table were measured on the same tasks as the others is not "
@@ -208,7 +207,7 @@ def _merged_info(infos: Sequence[SourceInfo]) -> SourceInfo:
             )
             for package in _union(info.versions for info in infos)
         },
-        cautions=tuple(dict.fromkeys(cautions)),
+        cautions=tuple(cautions),
         per_task=all(info.per_task for info in infos),
         tasks=_first(info.tasks for info in infos),
         benchmark=_first(info.benchmark for info in infos),
@@ -237,16 +236,17 @@ def _merged(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return merged
 
 
-def _joined(
-    first: tuple[TrialHistory, Path], second: tuple[TrialHistory, Path]
-) -> tuple[TrialHistory, Path]:
+_Record = tuple[TrialHistory, Path]
+"""A trial, and where its records are."""
+
+
+def _joined(first: _Record, second: _Record) -> _Record:
     """Return the fuller of two records of a trial, which agree where both have an epoch."""
     (a, place), (b, other) = first, second
-    common = np.intersect1d(a.epochs, b.epochs)
     if a.complete and b.complete and not np.array_equal(a.epochs, b.epochs):
         what: str | None = f"{len(a.epochs)} and {len(b.epochs)} epochs"
     else:
-        what = _first_difference(a, b, common)
+        what = _first_difference(a, b)
     if what is not None:
         fold = "" if a.fold is None else f", fold {a.fold}"
         raise RunFolderError(
@@ -263,17 +263,16 @@ def _joined(
     return replace(kept, hyperparameters=axes, scores=scores), where
 
 
-def _first_difference(a: TrialHistory, b: TrialHistory, common: np.ndarray) -> str | None:
-    """Name the first epoch of ``common [n]`` whose loss or accuracy of any task differs."""
-    rows = [np.flatnonzero(np.isin(t.epochs, common)) for t in (a, b)]
+def _first_difference(a: TrialHistory, b: TrialHistory) -> str | None:
+    """Name the first common epoch whose loss or accuracy of any task differs."""
+    common, of_a, of_b = np.intersect1d(a.epochs, b.epochs, return_indices=True)
     differs = np.zeros(len(common), bool)
     if "train_loss" in a.curves and "train_loss" in b.curves:
-        losses = [t.curves["train_loss"][at] for t, at in zip((a, b), rows, strict=True)]
-        differs |= _differ(*losses)
+        differs |= _differ(a.curves["train_loss"][of_a], b.curves["train_loss"][of_b])
     for key in a.scores.keys() - lacking(a) - lacking(b) if len(common) else ():
-        tables = [t.scores[key].load()[at] for t, at in zip((a, b), rows, strict=True)]
-        same_tasks = tables[0].shape == tables[1].shape
-        differs |= _differ(*tables).any(axis=1) if same_tasks else np.True_
+        ours, theirs = a.scores[key].load()[of_a], b.scores[key].load()[of_b]
+        same_tasks = ours.shape == theirs.shape
+        differs |= _differ(ours, theirs).any(axis=1) if same_tasks else np.True_
     return f"epoch {common[differs][0]}" if differs.any() else None
 
 
@@ -290,8 +289,9 @@ def _distinguished(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
     for trial in trials:
         key = (trial.method, trial.configuration)
         axes[key] = max(axes.get(key, {}), trial.hyperparameters, key=len)
-    alike = Counter((method, repr(sorted(of.items()))) for (method, _), of in axes.items())
-    for (method, configuration), of in axes.items():
-        if alike[method, repr(sorted(of.items()))] > 1:
-            axes[method, configuration] = {**of, "configuration": configuration}
+    names = {key: (key[0], repr(sorted(values.items()))) for key, values in axes.items()}
+    alike = Counter(names.values())
+    for key, values in axes.items():
+        if alike[names[key]] > 1:
+            axes[key] = {**values, "configuration": key[1]}
     return [replace(t, hyperparameters=axes[t.method, t.configuration]) for t in trials]

@@ -4,17 +4,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
+from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.records.measures import ScoreKey, TaskScores, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 
 ProtocolOrMain = PlannedProtocol | None
 """A protocol; None for the main one."""
@@ -118,7 +116,7 @@ class Source(ABC):
         self.checked = True
 
     @abstractmethod
-    def class_tuples(self, protocol: ProtocolOrMain, /) -> "dict[ScoreKey, np.ndarray]":
+    def class_tuples(self, protocol: ProtocolOrMain, /) -> dict[ScoreKey, np.ndarray]:
         """Return classes of the common tasks by measure and task set, int64 ``[tasks, ways]``.
 
         Raises:
@@ -126,12 +124,12 @@ class Source(ABC):
         """
 
     @abstractmethod
-    def trials(self) -> "Mapping[str, TrialLedger]":
+    def trials(self) -> Mapping[str, TrialLedger]:
         """Return what is recorded of each trial that has a folder, by id; snapshots too."""
 
     def answers(
         self, protocol: PlannedProtocol | None
-    ) -> "Callable[[str, int], Mapping[ScoreKey, TaskScores]]":
+    ) -> Callable[[str, int], Mapping[ScoreKey, TaskScores]]:
         """Return what reads a snapshot's answers; it raises RunFolderError where there are none."""
         trials = self.trials()
 

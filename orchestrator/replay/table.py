@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import BadData, RunFolderError
+from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.records.measures import MEASURES, ScoreKey, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
@@ -31,8 +32,6 @@ from fsl_sweep.orchestrator.replay.table_trials import trials_of
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-
-    from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 
 
 @final
@@ -77,7 +76,7 @@ class TableSource(Source):
             "resampled; leave out --classes."
         )
 
-    def trials(self) -> "Mapping[str, TrialLedger]":
+    def trials(self) -> Mapping[str, TrialLedger]:
         """Return none: a table comes without snapshots."""
         return {}
 
@@ -118,10 +117,8 @@ def _read(path: Path, only: list[str] | None = None) -> "pd.DataFrame":
             table = pq.ParquetFile(path).read(only, use_threads=False)
             # pandas writes the index of a frame as one more column.
             names = [n for n in table.column_names if not n.startswith("__index_level_")]
-            if repeated := [name for name in names if names.count(name) > 1]:
-                raise BadData(f"{path}: column '{repeated[0]}' is there twice.")
             return pd.DataFrame({name: _cells(name, table[name]) for name in names})
-    except (ValueError, OSError, pa.ArrowException) as failure:
+    except (ValueError, KeyError, OSError, pa.ArrowException) as failure:
         reason = str(failure).splitlines()[0].rstrip(".")
         if isinstance(failure, UnicodeDecodeError):
             advice = "if it is compressed, unpack it first, else save it as UTF-8"
@@ -158,21 +155,17 @@ def _selectors(trials: list[TrialHistory], lacks: frozenset[ScoreKey]) -> Select
     recorded = [trial for trial in trials if len(trial.epochs)]
     folds = [trial for trial in recorded if trial.fold is not None]
     with_loss = all("train_loss" in trial.curves for trial in recorded if trial.fold is None)
-    # Selecting a snapshot in each fold takes every measure there; at the full trial's, only val.
-    needed = {(measure, "selection") for measure in MEASURES} - lacks
-    in_each_fold = all(
-        not needed & lacking(fold) and (not with_loss or "train_loss" in fold.curves)
-        for fold in folds
-    )
-    cross_validated = ["cv" if in_each_fold else "cv(aligned)"] if folds else []
-    return Selectors(
-        snapshot=[
-            name
-            for name in usable("snapshot", usual.snapshot, lacks)
-            if with_loss or name != "train_loss"
-        ],
-        hyperparameter=[*usable("hyperparameter", usual.hyperparameter, lacks), *cross_validated],
-    )
+    snapshot = usable("snapshot", usual.snapshot, lacks)
+    hyperparameter = usable("hyperparameter", usual.hyperparameter, lacks)
+    if not with_loss:
+        snapshot.remove("train_loss")
+    if folds:
+        # Selecting a snapshot in each fold takes every measure there; at the full trial's, val.
+        needed = {(measure, "selection") for measure in MEASURES} - lacks
+        in_each = not any(needed & lacking(fold) for fold in folds)
+        with_losses = not with_loss or all("train_loss" in fold.curves for fold in folds)
+        hyperparameter.append("cv" if in_each and with_losses else "cv(aligned)")
+    return Selectors(snapshot=snapshot, hyperparameter=hyperparameter)
 
 
 def _tasks(table: "pd.DataFrame") -> dict[str, str] | None:

@@ -126,8 +126,9 @@ class _Rows:
         """Allow only these values."""
         bad = ~self.table[column].isin(known)
         names = [name for name in known if name]
-        advice = lambda value: did_you_mean(value, names, [TEST_MEASURE])  # noqa: E731
-        self.refuse(bad, column, lambda value: f"is not known; {advice(value)}")
+        self.refuse(
+            bad, column, lambda text: f"is not known; {did_you_mean(text, names, [TEST_MEASURE])}"
+        )
 
     def whole_numbers(self, column: str, empty: str = "") -> None:
         """Make a column int64, with ``empty`` in place of empty cells."""

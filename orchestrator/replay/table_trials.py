@@ -2,19 +2,20 @@
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.records.measures import (
-    MEASURES,
+    SCORE_KEYS,
     TASK_SETS,
-    Measure,
+    ScoreKey,
     ScoreTable,
-    TaskSet,
     TrialEnd,
     TrialHistory,
 )
@@ -38,10 +39,9 @@ def trials_of(where: str, table: "pd.DataFrame") -> list[TrialHistory]:
     """
     counts = table.groupby("method")["configuration"].nunique().to_dict()
     held, common = _held(table), TaskNames()
-    trials: list[TrialHistory] = []
-    for key, rows in table.groupby(["method", "configuration", "seed", "fold"], sort=False):
-        trial = _Trial(where, cast("tuple[object, ...]", key), rows)
-        trials.append(trial.history(counts[trial.method] > 1, held, common))
+    groups = table.groupby(["method", "configuration", "seed", "fold"], sort=False)
+    made = [_Trial(where, cast("tuple[object, ...]", key), rows) for key, rows in groups]
+    trials = [trial.history(counts[trial.method] > 1, held, common) for trial in made]
     _check_seeds(where, trials)
     return filled(trials)
 
@@ -51,7 +51,7 @@ def _held(table: "pd.DataFrame") -> set[tuple[str, str]]:
     full = table[table["fold"] < 0]
     if "set" in table:
         return set(full[["measure", "set"]].itertuples(index=False, name=None))
-    return {(measure, s) for measure in full["measure"].unique() for s in TASK_SETS}
+    return {*product(full["measure"].unique(), TASK_SETS)}
 
 
 @final
@@ -81,14 +81,12 @@ class _Trial:
             fold=fold,
             epochs=self.epochs,
             curves=curves,
-            scores={(m, s): self._scores(m, s, held, common) for m in MEASURES for s in TASK_SETS},
+            scores={key: self._scores(key, held, common) for key in SCORE_KEYS},
             end=TrialEnd("done"),
         )
 
-    def _scores(
-        self, measure: Measure, task_set: TaskSet, held: ScoreKeys, common: TaskNames
-    ) -> ScoreTable:
-        rows, key = self._rows(measure, task_set), (measure, task_set)
+    def _scores(self, key: ScoreKey, held: ScoreKeys, common: TaskNames) -> ScoreTable:
+        (measure, task_set), rows = key, self._rows(*key)
         # A fold's trial needs only its accuracy on the fold's classes.
         needed = key == ("val", "selection") or (self.fold < 0 and key in held)
         if not len(rows) and not needed:
@@ -142,27 +140,27 @@ def filled(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
 
 def _grid(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
     """Return one method's trials: configurations as they came, seeds ascending, folds last."""
-    cells: dict[tuple[str, int], list[TrialHistory]] = {}
+    cells: dict[tuple[str, int], list[TrialHistory]] = defaultdict(list)
     for trial in trials:
-        cells.setdefault((trial.configuration, trial.seed), []).append(trial)
+        cells[trial.configuration, trial.seed].append(trial)
     grid: list[TrialHistory] = []
-    for configuration, example in {trial.configuration: trial for trial in trials}.items():
-        for seed in sorted({trial.seed for trial in trials}):
-            cell = cells.get((configuration, seed), [])
-            if all(trial.fold is not None for trial in cell):
-                missing = replace(
-                    example,
-                    trial=_trial_id(example.method, configuration, seed, None),
-                    seed=seed,
-                    fold=None,
-                    epochs=np.zeros(0, np.int64),
-                    curves={},
-                    scores={},
-                    end=None,
-                    damaged=(),
-                )
-                grid.append(missing)
-            grid += sorted(cell, key=lambda trial: -1 if trial.fold is None else trial.fold)
+    seeds = sorted({trial.seed for trial in trials})
+    for example, seed in product({t.configuration: t for t in trials}.values(), seeds):
+        cell = cells[example.configuration, seed]
+        if all(trial.fold is not None for trial in cell):
+            missing = replace(
+                example,
+                trial=_trial_id(example.method, example.configuration, seed, None),
+                seed=seed,
+                fold=None,
+                epochs=np.zeros(0, np.int64),
+                curves={},
+                scores={},
+                end=None,
+                damaged=(),
+            )
+            grid.append(missing)
+        grid += sorted(cell, key=lambda trial: -1 if trial.fold is None else trial.fold)
     return grid
 
 

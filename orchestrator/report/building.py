@@ -1,26 +1,33 @@
-"""From a run's records to the content of its report."""
+"""From the records of a run, or of several benchmarks, to the content of their report."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
+from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.report.content import Cost, RunInfo
-from fsl_sweep.orchestrator.report.curves import curves_of
+from fsl_sweep.orchestrator.report.configurations import curves_of, tradeoffs_of
+from fsl_sweep.orchestrator.report.content import RunInfo
 from fsl_sweep.orchestrator.report.over_protocols import Reader, UnderProtocol, over_protocols
-from fsl_sweep.orchestrator.report.report import Report
-from fsl_sweep.orchestrator.report.tradeoff import tradeoffs_of
+from fsl_sweep.orchestrator.report.report import BenchmarksReport, Report
 from fsl_sweep.orchestrator.selection.budget_curve import BudgetPoint, regret_by_budget
 from fsl_sweep.orchestrator.selection.comparing.comparison import rank_methods
+from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import (
+    BenchmarkEvidence,
+    compare_over_benchmarks,
+)
 from fsl_sweep.orchestrator.selection.comparing.overtuning import overtuning_of
 from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis, plan_next
 from fsl_sweep.orchestrator.selection.comparing.stability import stability_of
 from fsl_sweep.orchestrator.selection.comparing.strategies import compare_strategies
+from fsl_sweep.orchestrator.selection.completeness import complete_replicates
 from fsl_sweep.orchestrator.selection.ensembles import Answers, ensembles_of
-from fsl_sweep.orchestrator.selection.evidence import Evidence
+from fsl_sweep.orchestrator.selection.evidence import USUAL, Evidence
 from fsl_sweep.orchestrator.selection.methods import Summary, rank_correlations
+from fsl_sweep.orchestrator.selection.question import Question
 from fsl_sweep.orchestrator.selection.resample import ClassLists
 from fsl_sweep.orchestrator.selection.results import identical
 from fsl_sweep.orchestrator.selection.select import LeftOut, Selected, why_unusable
@@ -31,6 +38,31 @@ from fsl_sweep.orchestrator.selectors import (
 )
 from fsl_sweep.orchestrator.selectors.budgeted_oracle import allocations_of
 from fsl_sweep.orchestrator.selectors.names import parse
+
+
+def check_ensembles(sizes: Sequence[int], histories: Sequence[TrialHistory]) -> None:
+    """Raise ConfigError where no method has so many snapshots of a seed."""
+    counts: Counter[tuple[str, int]] = Counter()
+    for trial in histories:
+        counts[trial.method, trial.seed] += len(trial.epochs) if trial.fold is None else 0
+    most = max(counts.values(), default=0)
+    if 2 in sizes:
+        problem = "of two snapshots the better one always decides; let one, or three or more, vote"
+        raise ConfigError("", "--ensemble", problem)
+    for size in sizes:
+        if not 1 <= size <= most:
+            problem = f"{size} snapshots cannot vote: a method has 1 to {most} of each seed"
+            raise ConfigError("", "--ensemble", problem)
+
+
+def check_classes(question: Question) -> None:
+    """Raise RunFolderError where tasks do not draw their classes alike."""
+    for planned in filter(None, (question.protocol, question.chosen_by)):
+        if planned.protocol.mixture not in (None, 0, 1):
+            raise RunFolderError(
+                f"The classes of '{planned.name}' cannot be resampled: a mixture draws base and "
+                "novel classes unequally often. Leave out --classes."
+            )
 
 
 def build(
@@ -100,6 +132,36 @@ def build(
     )
 
 
+def build_over_benchmarks(
+    name: str, reports: Mapping[str, Report], histories: Mapping[str, Sequence[TrialHistory]]
+) -> BenchmarksReport:
+    """Return the report of several benchmarks.
+
+    Args:
+        name: of all of them.
+        reports: of each benchmark, by its name.
+        histories: what each was built from.
+
+    Raises:
+        RunFolderError: two benchmarks hold the same numbers.
+    """
+    _check_distinct(histories)
+    leads = [report.lead for report in reports.values() if report.lead is not None]
+    common = [lead for lead in leads if all(r.summaries_of(lead) for r in reports.values())]
+    lead = next(iter(sorted(common, key=lambda strategy: str(strategy) != USUAL)), None)
+    evidence = {
+        benchmark: BenchmarkEvidence(
+            complete_replicates(histories[benchmark]),
+            report.selected,
+            report.summaries,
+            report.complete,
+        )
+        for benchmark, report in reports.items()
+    }
+    over = None if lead is None else compare_over_benchmarks(evidence, lead)
+    return BenchmarksReport(name, reports, lead, over)
+
+
 def _methods(
     histories: Sequence[TrialHistory], test: Callable[[TrialHistory], bool]
 ) -> frozenset[str]:
@@ -160,14 +222,12 @@ def _budget_curve(evidence: Evidence) -> tuple[BudgetPoint, ...]:
     return regret_by_budget(evidence.complete, evidence.selected, question.snapshot, used)
 
 
-def _cost(histories: Sequence[TrialHistory]) -> Cost | None:
+def _cost(histories: Sequence[TrialHistory]) -> tuple[float, float, bool] | None:
     both = ("train_seconds", "evaluation_seconds")
-    recorded = [t for t in {t.trial: t for t in histories}.values() if len(t.epochs)]
-    timed = [t for t in recorded if all(name in t.curves for name in both)]
-    if not timed:
-        return None
-    train, evaluation = (sum(float(t.curves[name].sum()) for t in timed) for name in both)
-    return Cost(train, evaluation, len(timed) == len(recorded))
+    recorded = {trial.trial: trial.curves for trial in histories if len(trial.epochs)}.values()
+    timed = [curves for curves in recorded if all(name in curves for name in both)]
+    train, evaluation = (sum(float(curves[name].sum()) for curves in timed) for name in both)
+    return (train, evaluation, len(timed) == len(recorded)) if timed else None
 
 
 def _provenance(info: RunInfo) -> dict[str, list[dict[str, str]]]:
@@ -178,3 +238,19 @@ def _provenance(info: RunInfo) -> dict[str, list[dict[str, str]]]:
             ("hyperparameter", HYPERPARAMETER_SELECTORS, info.hyperparameter),
         )
     }
+
+
+def _check_distinct(histories: Mapping[str, Sequence[TrialHistory]]) -> None:
+    """Refuse a copy under another name: it would count twice and shorten every interval."""
+    seen: dict[object, str] = {}
+    for benchmark, trials in histories.items():
+        numbers = frozenset(
+            (t.method, t.seed, t.fold, *(t.scores[key].means.tobytes() for key in sorted(t.scores)))
+            for t in trials
+            if len(t.epochs)
+        )
+        if numbers and (other := seen.setdefault(numbers, benchmark)) != benchmark:
+            raise RunFolderError(
+                f"The benchmarks '{other}' and '{benchmark}' hold the same numbers, which would "
+                "count twice. Leave one of them out."
+            )

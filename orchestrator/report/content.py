@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
-from fsl_sweep.orchestrator.report.curves import Curve
+from fsl_sweep.orchestrator.report.configurations import Curve, TradeOff
 from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
-from fsl_sweep.orchestrator.report.tradeoff import TradeOff
 from fsl_sweep.orchestrator.selection.budget_curve import BudgetPoint
 from fsl_sweep.orchestrator.selection.comparing.comparison import (
     MethodComparison,
@@ -55,6 +54,7 @@ class RunInfo:
         protocols: those that the chosen snapshots may be compared under.
         as_planned: whether no choices but those of the sweep file were asked for: its selectors,
             under the main protocol.
+        scope: which methods and configurations take part, as a sentence; empty for all.
     """
 
     name: str
@@ -70,6 +70,7 @@ class RunInfo:
     chosen_by: PlannedProtocol | None = None
     protocols: tuple[PlannedProtocol, ...] = ()
     as_planned: bool = True
+    scope: str = ""
 
     @property
     def question(self) -> Question:
@@ -82,20 +83,6 @@ class RunInfo:
             self.chosen_by,
             self.as_planned,
         )
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Wall-clock seconds over all recorded epochs.
-
-    Attributes:
-        train_seconds, evaluation_seconds: in training and in measuring.
-        everywhere: whether they are known of every trial that recorded an epoch.
-    """
-
-    train_seconds: float
-    evaluation_seconds: float
-    everywhere: bool = True
 
 
 @dataclass(frozen=True)
@@ -133,7 +120,8 @@ class RunContent:
         needs: what would tell each pair of methods apart under the leading strategy; empty where
             nothing can be predicted.
         curves: learning curves of a few trials, and ``curves_total``, of how many.
-        cost: what the run took; None where no seconds were recorded, as in a table.
+        cost: wall-clock seconds of training and of measuring, and whether they are known of every
+            trial that recorded an epoch; None where no trial has any, as in a table.
         selectors: name, source and version of each selector in use.
         over_methods: strategies compared with each other over all methods, by regret.
         overtuning: what choosing a configuration lost against taking the first one.
@@ -163,7 +151,7 @@ class RunContent:
     ranked: Callable[[], tuple[TrialRankCorrelation, ...]]
     curves: tuple[Curve, ...]
     curves_total: int
-    cost: Cost | None
+    cost: tuple[float, float, bool] | None
     selectors: Mapping[str, Sequence[Mapping[str, str]]]
     over_methods: StrategyComparison
     overtuning: tuple[Overtuning, ...] = ()

@@ -29,7 +29,7 @@ def epochs_of(trial: TrialHistory, protocol: PlannedProtocol | None) -> "pd.Data
     plain = {k: v if isinstance(v, (str, int, float)) else str(v) for k, v in axes}
     means = {f"{m}_{s}": table.means for (m, s), table in trial.scores.items()}
     curves = {curve: trial.curves[curve] for curve in CURVES if curve in trial.curves}
-    name = {"protocol": _name(protocol)}
+    name = {"protocol": protocol and protocol.name}  # a table has none
     return pd.DataFrame(columns | plain | {"epoch": trial.epochs} | curves | name | means)
 
 
@@ -53,11 +53,6 @@ def _keys(trials: Sequence[TrialHistory]) -> list[str]:
     return list(dict.fromkeys(key for trial in trials for key in trial.hyperparameters))
 
 
-def _name(protocol: PlannedProtocol | None) -> str | None:
-    """Return its name: None in frames of a table, which has no protocols."""
-    return None if protocol is None else protocol.name
-
-
 def row_of(selection: "Selection", protocol: PlannedProtocol | None) -> dict[str, Any]:
     """Return what was chosen, and its report scores under a protocol."""
     row: dict[str, Any] = {
@@ -70,7 +65,7 @@ def row_of(selection: "Selection", protocol: PlannedProtocol | None) -> dict[str
         "configuration": selection.snapshot.configuration,
         **selection.hyperparameters,
         "epoch": selection.epoch,
-        "protocol": _name(protocol),
+        "protocol": protocol and protocol.name,
     }
     for measure in MEASURES:
         interval = getattr(selection, measure)

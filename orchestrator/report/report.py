@@ -7,7 +7,7 @@ from typing import final
 from fsl_sweep.orchestrator.report.answer.answer import answer_of
 from fsl_sweep.orchestrator.report.cautions import cautions_of
 from fsl_sweep.orchestrator.report.content import BenchmarksContent, RunContent
-from fsl_sweep.orchestrator.report.formats.notebook import report_shown
+from fsl_sweep.orchestrator.report.formats.html import report_shown
 
 
 @final

@@ -49,7 +49,7 @@ def some(names: Sequence[str]) -> str:
         shown, left = [*names[: NAMES_SHOWN - 1]], 2
     if left > 0:
         return f"{', '.join(shown)} and {left} more"
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
 
 
 def percent(value: float) -> str:

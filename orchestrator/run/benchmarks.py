@@ -45,7 +45,7 @@ class Benchmarks(dict[str, Run]):
 
         By default the strategies are those that the first benchmark was planned with.
         """
-        from fsl_sweep.orchestrator.report.joining import build_over_benchmarks
+        from fsl_sweep.orchestrator.report.building import build_over_benchmarks
 
         planned = next(iter(self.values())).question(snapshot, hyperparameter, metric)
         strategies = planned.snapshot, planned.hyperparameter

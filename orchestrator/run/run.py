@@ -140,7 +140,7 @@ class Run:
         return f"<Run {self.name!r}>"
 
     def _repr_html_(self) -> str:
-        from fsl_sweep.orchestrator.report.formats.notebook import run_shown
+        from fsl_sweep.orchestrator.report.formats.html import run_shown
 
         return run_shown(self.name, self.histories, self._source.protocols())
 
@@ -178,18 +178,13 @@ class Run:
                 protocol, method or configuration; or a number cannot be used.
             RunFolderError: records of a table have no protocols, or several runs not this one.
         """
-        from fsl_sweep.orchestrator.replay.lacking import check_selectors, lacks_of
-        from fsl_sweep.orchestrator.selectors.catalogue import asked_for
+        from fsl_sweep.orchestrator.replay.lacking import asked_for
 
         source, planned = self._source, self._source.info.selectors
         if snapshot or hyperparameter:
             # Those of the sweep file were checked when it was planned.
-            folds = any(trial.fold is not None for trial in self.histories)
-            snapshot = asked_for("snapshot", _listed(snapshot), folds)
-            hyperparameter = asked_for("hyperparameter", _listed(hyperparameter), folds)
-            lacks = lacks_of(self.histories)
-            check_selectors("snapshot", snapshot, lacks)
-            check_selectors("hyperparameter", hyperparameter, lacks)
+            snapshot = asked_for("snapshot", _listed(snapshot), self.histories)
+            hyperparameter = asked_for("hyperparameter", _listed(hyperparameter), self.histories)
         reported, by = source.protocol(protocol), source.protocol(choose_by)
         snapshot = tuple(snapshot or planned.snapshot)
         hyperparameter = tuple(hyperparameter or planned.hyperparameter)
@@ -244,6 +239,7 @@ class Run:
             chosen_by=by,
             protocols=beside(self._source.protocols(), by) if by is not None else (),
             as_planned=question.as_planned,
+            scope=question.scope,
         )
 
     def report(
@@ -271,14 +267,13 @@ class Run:
         Raises:
             RunFolderError: the run recorded no class tuples, or they cannot be resampled.
         """
-        from fsl_sweep.orchestrator.report import asked as checks
-        from fsl_sweep.orchestrator.report import build
+        from fsl_sweep.orchestrator.report import build, building
 
         question, source = self.question(snapshot, hyperparameter, **parts), self._source
         if ensembles:
-            checks.check_ensembles(ensembles, self.histories)
+            building.check_ensembles(ensembles, self.histories)
         if classes:
-            checks.check_classes(question)
+            building.check_classes(question)
         names = parts.get("protocol"), parts.get("choose_by")
         tuples = self.class_tuples(*names) if classes else None
 

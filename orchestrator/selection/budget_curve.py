@@ -68,7 +68,7 @@ def regret_by_budget(
         selections = [choice for choice in selected.selections if choice.method == method]
         references = {choice.seed: choice.regret + choice.means["novel"] for choice in selections}
         trials = {seed: group for (name, seed), group in replicates.items() if name == method}
-        if set(references) != set(trials):
+        if not selections or set(references) != set(trials):
             continue
         choices = [choice for choice in selections if choice.strategy == selections[0].strategy]
         once = {seed: [read_once(trial) for trial in group] for seed, group in trials.items()}

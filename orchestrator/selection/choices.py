@@ -98,11 +98,8 @@ class Chosen:
         if not reads_each_fold(second) or is_cross_validated(selector):
             return candidates
         return [
-            replace(
-                candidate,
-                fold_epochs=tuple(apply(selector, fold) for fold in candidate.history.folds),
-            )
-            for candidate in candidates
+            replace(c, fold_epochs=tuple(apply(selector, fold) for fold in c.history.folds))
+            for c in candidates
         ]
 
 

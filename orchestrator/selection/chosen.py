@@ -59,12 +59,11 @@ def choosable_epochs(trial: TrialHistory, selectors: Selectors) -> set[int] | No
 
     None where that depends on class folds, or where the trial takes part in no selection.
     """
-    chosen = Chosen([trial])
-    first = [chosen.selector(name) for name in selectors.snapshot]
-    second = [hyperparameter_selector(name) for name in selectors.hyperparameter]
-    if why_unusable(trial) or any(is_cross_validated(selector) for selector in [*first, *second]):
+    chosen, epochs = Chosen([trial]), set[int]()
+    first = map(chosen.selector, selectors.snapshot)
+    second = map(hyperparameter_selector, selectors.hyperparameter)
+    if why_unusable(trial) or any(map(is_cross_validated, (*first, *second))):
         return None
-    epochs: set[int] = set()
     for name in dict.fromkeys([*selectors.snapshot, ORACLE]):
         with suppress(SelectionError):
             epochs.add(chosen.epoch(trial, name))

@@ -21,7 +21,7 @@ from fsl_sweep.orchestrator.records.measures import (
 )
 from fsl_sweep.orchestrator.selectors import Candidate, HyperparameterSelector, SnapshotSelector
 from fsl_sweep.orchestrator.selectors.apply import apply_all
-from fsl_sweep.orchestrator.selectors.base import NONE, is_cross_validated
+from fsl_sweep.orchestrator.selectors.base import NONE, is_cross_validated, reads_each_fold
 from fsl_sweep.orchestrator.selectors.history import History
 from fsl_sweep.orchestrator.statistics.class_draws import ClassTuples
 from fsl_sweep.orchestrator.statistics.resampling import Resampling, may_be_higher
@@ -49,7 +49,7 @@ class ResampledTrial:
     ) -> None:
         self.trial, self._draws = trial, draws
         self.folds = tuple(ResampledTrial(fold, draws, classes) for fold in folds)
-        self._classes = {} if trial.fold is not None else classes
+        self.classes = {} if trial.fold is not None else classes
         self._means: dict[tuple[str, TaskSet], np.ndarray] = {}
         self._columns: dict[tuple[Measure, TaskSet], dict[int, np.ndarray]] = {}
         self._shifts: dict[Measure, np.ndarray] = {}
@@ -127,9 +127,9 @@ class ResampledTrial:
         table = self.trial.scores[measure, task_set].load()
         table = table if rows is None else table[rows]
         means = weighted_means(table, self.weights(measure, task_set, table.shape[1]))
-        if (measure, task_set) not in self._classes:
+        if (measure, task_set) not in self.classes:
             return means
-        shifts = self._draws.shifts(table, self._classes[measure, task_set])
+        shifts = self._draws.shifts(table, self.classes[measure, task_set])
         if task_set == "selection" and rows is None:
             self._shifts[measure] = shifts
         return means + shifts
@@ -138,10 +138,6 @@ class ResampledTrial:
         """Of its tasks in each resample, as of ``Resampling.weights``."""
         fold = () if self.trial.fold is None else (f"fold {self.trial.fold}",)
         return self._draws.weights((measure, task_set, *fold), tasks)
-
-    def draws_classes(self, measure: Measure) -> bool:
-        """Return whether classes of the selection tasks are resampled."""
-        return (measure, "selection") in self._classes
 
     def _aligned(self, fold: "ResampledTrial") -> np.ndarray:
         """``val`` of a fold at this trial's epochs ``[R, E]``; NaN where it has no record."""
@@ -153,11 +149,10 @@ class ResampledTrial:
     def _drawn(self, resample: int) -> TrialHistory:
         if resample == 0:
             return self.trial
-        tables = {}
-        for m in MEASURES:
-            # Means that tie as means do, for selectors that compare them directly.
-            means = comparable(self.means(m)[resample])
-            tables[m, "selection"] = ScoreTable(means, partial(self._tasks, m, resample))
+        # Means that tie as means do, for selectors that compare them directly.
+        means = {m: comparable(self.means(m)[resample]) for m in MEASURES}
+        read = {m: partial(self._tasks, m, resample) for m in MEASURES}
+        tables = {(m, "selection"): ScoreTable(means[m], read[m]) for m in MEASURES}
         return replace(self.trial, scores=tables)
 
     def _tasks(self, measure: Measure, resample: int) -> np.ndarray:
@@ -193,8 +188,8 @@ class ResampledReplicate:
         1 + ``one_by_one``.
         """
         picks = np.stack([self.snapshots(first, trial) for trial in self.trials])  # [n, R]
-        own_folds = is_cross_validated(second) and second.asks_folds
-        in_folds = first if own_folds and not is_cross_validated(first) else None
+        apart = reads_each_fold(second) and not is_cross_validated(first)
+        in_folds = first if apart else None
         chosen = apply_all(
             second,
             {m: self._at(m, in_folds, picks) for m in second.needs},
@@ -232,7 +227,7 @@ class ResampledReplicate:
         Empty where all snapshots may be rivals.
         """
         known: Measure | None = next((m for m in MEASURES if m == measure), None)
-        if known is None or any(trial.draws_classes(known) for trial in self.trials):
+        if known is None or any((known, "selection") in t.classes for t in self.trials):
             return []
         tables = [trial.trial.scores[known, "selection"] for trial in self.trials]
         highest = [comparable(table.means).max() for table in tables]

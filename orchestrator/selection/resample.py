@@ -165,7 +165,7 @@ def _drawn(
 def _cell(
     choices: Sequence[Selection], rows: Sequence[_Drawn], draws: Resampling, over: str
 ) -> ResampledCell:
-    codes, values = (np.stack([row[part] for row in rows]) for part in (0, 1))
+    codes, values = np.stack([row[0] for row in rows]), np.stack([row[1] for row in rows])
     mixtures = [mixture for *_, mixture in rows if mixture is not None]
     reported = np.stack(mixtures) if mixtures else None
 

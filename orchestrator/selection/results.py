@@ -147,19 +147,6 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class FrontPoint:
-    """The selected snapshot of a configuration, and whether it was kept on the front."""
-
-    snapshot: Snapshot
-    kept: bool
-
-    @property
-    def report(self) -> Mapping[Measure, float]:
-        """Return its mean accuracy on the report tasks by measure; NaN if not measured."""
-        return {measure: self.snapshot.mean(measure) for measure in MEASURES}
-
-
-@dataclass(frozen=True)
 class Front:
     """What a front selector kept of one method and seed, after a snapshot selector.
 
@@ -167,8 +154,8 @@ class Front:
         method, seed: which replicate.
         snapshot, selector: names of the snapshot selector and of the front selector.
         oracle: whether either reads novel scores.
-        points: all candidates, in plan order. Those on the front were chosen on the selection
-            tasks.
+        points: all candidates, in plan order.
+        kept: those of them on the front, chosen on the selection tasks.
     """
 
     method: str
@@ -176,12 +163,8 @@ class Front:
     snapshot: str
     selector: str
     oracle: bool
-    points: tuple[FrontPoint, ...]
-
-    @property
-    def kept(self) -> tuple[Snapshot, ...]:
-        """Return the front itself."""
-        return tuple(point.snapshot for point in self.points if point.kept)
+    points: tuple[Snapshot, ...]
+    kept: tuple[Snapshot, ...]
 
 
 @dataclass(frozen=True)

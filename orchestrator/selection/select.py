@@ -25,7 +25,6 @@ from fsl_sweep.orchestrator.selection.choices import Chosen, recorded, seen, sin
 from fsl_sweep.orchestrator.selection.completeness import gaps_of, replicates_of, why_unusable
 from fsl_sweep.orchestrator.selection.results import (
     Front,
-    FrontPoint,
     LeftOut,
     Scores,
     Selected,
@@ -137,13 +136,15 @@ def measured(selected: Selected, histories: Iterable[TrialHistory]) -> Selected:
             left_out.append(LeftOut.of(pick.snapshot.history, why, pick.strategy, epoch))
             continue
         means, read = known
-        reference = references.get((method, pick.seed), float("nan"))
+        reference, novel = references.get((method, pick.seed), float("nan")), means["novel"]
+        # Zero if the two are equal except for the order of summation.
+        same = comparable(reference) == comparable(novel)
         selections.append(
             replace(
                 pick,
                 snapshot=Snapshot(reported[key], epoch),
                 means=means,
-                regret=_regret(reference, means["novel"]),
+                regret=0.0 if same else reference - novel,
                 scores=read,
                 base_weight=selected.base_weight,
             )
@@ -161,12 +162,10 @@ def _usable(selectors: Mapping[str, S], lacks_folds: bool) -> Mapping[str, S]:
 def _strategy(
     first: tuple[str, SnapshotSelector], second: tuple[str, HyperparameterSelector]
 ) -> Strategy:
-    names, selectors = zip(first, second, strict=True)
-    return Strategy(
-        *names,
-        oracle=any(map(is_oracle, selectors)),
-        cross_validated=any(map(is_cross_validated, selectors)),
-    )
+    (name, snapshot), (other_name, hyperparameter) = first, second
+    oracle = is_oracle(snapshot) or is_oracle(hyperparameter)
+    crossed = is_cross_validated(snapshot) or is_cross_validated(hyperparameter)
+    return Strategy(name, other_name, oracle, crossed)
 
 
 def _choose(
@@ -243,23 +242,15 @@ def _fronts(
     for (name, selector), (other_name, other) in product(first.items(), second.items()):
         try:
             candidates = chosen.candidates(trials, name)
-            kept = {id(candidate) for candidate in apply(other, candidates)}
+            front = {candidate.trial for candidate in apply(other, candidates)}
         except SelectionError as failure:
             failed.append(LeftOut(method, seed, str(failure), None, None, name, other_name))
             continue
-        points = tuple(
-            FrontPoint(Snapshot(trial, candidate.epoch), id(candidate) in kept)
-            for trial, candidate in zip(trials, candidates, strict=True)
-        )
+        points = tuple(Snapshot(t, c.epoch) for t, c in zip(trials, candidates, strict=True))
+        kept = tuple(point for point in points if point.trial in front)
         oracle = is_oracle(selector) or is_oracle(other)
-        fronts.append(Front(method, seed, name, other_name, oracle, points))
+        fronts.append(Front(method, seed, name, other_name, oracle, points, kept))
     return fronts, failed
-
-
-def _regret(reference: float, novel: float) -> float:
-    # Zero if the two are equal except for the order of summation.
-    same = comparable(reference) == comparable(novel)
-    return 0.0 if same else reference - novel
 
 
 def _scores(

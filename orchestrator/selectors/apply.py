@@ -171,7 +171,8 @@ def _chosen(
         raise SelectionError(f"Selector '{selector.name}' has no candidate to choose from.")
     for candidate in candidates:
         require(candidate.history, selector.needs, selector.name)
-    single, name, account = isinstance(selector, HyperparameterSelector), selector.name, None
+    single = isinstance(selector, HyperparameterSelector)
+    name, account = selector.name, None
     if single and selector.novel_budget is not None:
         account, unmetered = Account(name, selector.novel_budget), selector.needs - {"novel"}
         views = [replace(c.view(unmetered, name), novel=c.metered(account)) for c in candidates]

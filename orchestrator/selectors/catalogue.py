@@ -1,18 +1,17 @@
 """The tables of selectors, and how a sweep file's name becomes a selector."""
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Set
 from typing import Any, TypeVar
 
 from fsl_sweep.orchestrator.catalogue import Catalogue, Info
 from fsl_sweep.orchestrator.errors import ConfigError, UnknownName
-from fsl_sweep.orchestrator.records.paper_names import is_test_measure, selector_names
+from fsl_sweep.orchestrator.records.paper_names import is_test_measure
 from fsl_sweep.orchestrator.selectors import hyperparameter, snapshot
 from fsl_sweep.orchestrator.selectors.base import (
     AnySelector,
     FrontSelector,
     HyperparameterSelector,
     SnapshotSelector,
-    is_cross_validated,
 )
 from fsl_sweep.orchestrator.selectors.budgeted_oracle import BudgetedOracle
 from fsl_sweep.orchestrator.selectors.history import SCORES
@@ -108,29 +107,6 @@ BUILD: dict[str, Callable[[str], AnySelector]] = {
     "hyperparameter": hyperparameter_selector,
 }
 """What makes a selector of each step from its name."""
-
-
-def asked_for(step: str, typed: Sequence[str], folds: bool) -> tuple[str, ...]:
-    """Check the selectors of one step that a user names, and return our names of them.
-
-    Args:
-        step: ``snapshot`` or ``hyperparameter``.
-        typed: their names, as typed.
-        folds: whether the run has trials of class folds.
-
-    Raises:
-        UnknownName, PluginError, ConfigError: a selector cannot be used.
-        ConfigError: a name is given twice, or its selector needs class folds and there are none.
-    """
-    try:
-        names = tuple(selector_names(typed))
-    except ValueError as failure:
-        raise ConfigError("", f"--{step}", str(failure)) from None
-    for name in names:
-        if is_cross_validated(BUILD[step](name)) and not folds:
-            problem = f"'{name}' needs class folds, which this run has none of; leave it out"
-            raise ConfigError("", f"--{step}", problem)
-    return names
 
 
 def _built(catalogue: Catalogue[S], text: str, kinds: tuple[type, ...]) -> S:

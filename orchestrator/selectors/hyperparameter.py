@@ -112,4 +112,5 @@ def front(points: np.ndarray) -> np.ndarray:
     """
     at_least = (points[:, None] >= points[None, :]).all(axis=2)  # [n, n]: row against column
     above = (points[:, None] > points[None, :]).any(axis=2)
-    return ~np.isnan(points).any(axis=1) & ~(at_least & above).any(axis=0)
+    out = np.isnan(points).any(axis=1) | (at_least & above).any(axis=0)
+    return np.logical_not(out)

@@ -307,4 +307,4 @@ def _hint(result: Compared) -> Iterable[blocks.Block]:
     arguments = ["measure", result.place, *like, "--without-replacement", "--tasks", 1000000]
     command = shlex.join(map(str, ["fsl-sweep", *arguments, "--snapshots", "chosen"]))
     yield blocks.Paragraph("Open intervals are not measured yet. This measures them:")
-    yield blocks.Lines((command,))
+    yield blocks.Paragraph(command, "command")

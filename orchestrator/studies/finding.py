@@ -99,7 +99,7 @@ class Finding:
 
     def _repr_html_(self) -> str:
         # A format is not loaded before there is something to show.
-        from fsl_sweep.orchestrator.report.formats.notebook import document_shown
+        from fsl_sweep.orchestrator.report.formats.html import document_shown
 
         return document_shown(self.document, self.figures)
 

@@ -18,7 +18,6 @@ from fsl_sweep.orchestrator.report.figures.studies.flips import spread_figure
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.statistics import (
     ConclusionStability,
-    Frequency,
     Interval,
     Spread,
     conclusion_stability,
@@ -99,6 +98,11 @@ class SetFindings:
     def described(self) -> str:
         """Return ``20 classes`` or ``100 examples a class``."""
         return _each(self.over, self.size)
+
+    @property
+    def title(self) -> str:
+        """Return ``100 random novel sets of 20 classes``."""
+        return f"{self.stability.flips.n} random {self.over} of {self.described}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -203,7 +207,7 @@ class NovelClasses(Study[NovelClassesOptions, Flips]):
             headline=f"{result.names[0]} against {result.names[1]} on random class sets",
             answer=(blocks.Paragraph(_truth(result)), *map(blocks.Paragraph, _often_wrong(result))),
             sections=tuple(
-                blocks.Section(f"sets-{number}", _title(sets), _shown(result, sets))
+                blocks.Section(f"sets-{number}", sets.title, _shown(result, sets))
                 for number, sets in enumerate(result.sets)
             ),
             banner=(picked, blocks.Paragraph(f"Class set: {result.class_set}.")),
@@ -353,13 +357,8 @@ def _truth(result: Flips) -> str:
 
 def _often_wrong(result: Flips) -> Iterator[str]:
     for sets in result.sets:
-        flips = sets.stability.flips
-        share = f"{100 * flips.share:.1f} %"
-        yield f"Of {flips.n} random {sets.over} of {sets.described}, {share} have the order wrong."
-
-
-def _title(sets: SetFindings) -> str:
-    return f"{sets.stability.flips.n} random {sets.over} of {sets.described}"
+        share = f"{100 * sets.stability.flips.share:.1f} %"
+        yield f"Of {sets.title}, {share} have the order wrong."
 
 
 def _shown(result: Flips, sets: SetFindings) -> tuple[blocks.Block, ...]:
@@ -370,7 +369,10 @@ def _shown(result: Flips, sets: SetFindings) -> tuple[blocks.Block, ...]:
         ("clear flips", stable.clear_flips),
         (f"exaggerated by > {100 * result.options.delta:g} points", stable.exaggerations),
     )
-    rows = [(name, *_often(event)) for name, event in events]
+    rows = [
+        (name, f"{100 * e.share:.1f}", f"{100 * e.low:.1f} to {100 * e.high:.1f}")
+        for name, e in events
+    ]
     ends = np.quantile(100 * result.sign * stable.differences, [0, 0.05, 0.5, 0.95, 1])
     heads = blocks.numbers(["least", "5 %", "median", "95 %", "most"])
     lead = (f"lead of {better}, points", *(f"{end:+.2f}" for end in ends))
@@ -390,10 +392,6 @@ def _shown(result: Flips, sets: SetFindings) -> tuple[blocks.Block, ...]:
         blocks.table((*blocks.words("over the sets"), *heads), [lead]),
         blocks.table(blocks.words("accuracy over the sets") + blocks.numbers(titles), spreads),
     )
-
-
-def _often(event: Frequency) -> tuple[str, str]:
-    return f"{100 * event.share:.1f}", f"{100 * event.low:.1f} to {100 * event.high:.1f}"
 
 
 def _plain_sets(result: Flips, sets: SetFindings) -> dict[str, Any]:

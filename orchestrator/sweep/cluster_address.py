@@ -6,7 +6,6 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from fsl_sweep.orchestrator.errors import ConfigError, MachineFailure
 from fsl_sweep.orchestrator.text.printed import say
@@ -15,15 +14,8 @@ _ADDRESS = re.compile(r"(?:ray://)?(?:\[([0-9a-fA-F:.]+)\]|([^\s:/\[\]]+)):([0-9
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 _SECONDS = 5.0
 
-
-class Place(NamedTuple):
-    """A host and a TCP port."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
+Place = tuple[str, int]
+"""A host and a TCP port."""
 
 
 def place_of(address: str) -> Place | None:
@@ -37,7 +29,7 @@ def place_of(address: str) -> Place | None:
     match = _ADDRESS.fullmatch(address)
     if match is None or not 0 < int(match[3]) < 65536:
         raise ConfigError("", "--address", f"'{address}' is neither HOST:PORT nor 'auto'")
-    return Place(match[1] or match[2], int(match[3]))
+    return match[1] or match[2], int(match[3])
 
 
 def check_reachable(address: str) -> None:
@@ -57,7 +49,7 @@ def check_reachable(address: str) -> None:
             "(`ray status` there) and that this is the address of `ray start --head`, or leave out "
             "--address to run on this machine."
         )
-    if place.host not in _LOCAL and not os.environ.get("RAY_AUTH_MODE"):
+    if place[0] not in _LOCAL and not os.environ.get("RAY_AUTH_MODE"):
         say(
             f"fsl-sweep: warning: joining {address} without token authentication. Anyone who "
             "reaches that port can run code on the cluster; set RAY_AUTH_MODE=token on all nodes.",
@@ -85,8 +77,9 @@ class Watch:
             if reason is None:
                 self._heard[place] = time.monotonic()
             elif time.monotonic() - heard > self._patience:
+                host, port = place
                 raise MachineFailure(
-                    f"{self._name} is gone: {place} no longer answers ({reason}). What was "
+                    f"{self._name} is gone: {host}:{port} no longer answers ({reason}). What was "
                     "recorded is kept: once Ray can run again, run the same command to continue."
                 )
 

@@ -143,7 +143,7 @@ def _ray_running(address: str | None, folder: str) -> Iterator[list[Place]]:
 def _places(address: str | None) -> list[Place]:
     head = place_of(address or "auto") or place_of(ray.get_runtime_context().gcs_address)
     nodes = [] if address else ray.nodes()
-    managers = [Place(node["NodeManagerAddress"], node["NodeManagerPort"]) for node in nodes]
+    managers = [(node["NodeManagerAddress"], node["NodeManagerPort"]) for node in nodes]
     return managers if head is None else [head, *managers]
 
 

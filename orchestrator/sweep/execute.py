@@ -16,7 +16,7 @@ from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.planning.prepare import Prepared
 from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.records.plan import Plan
-from fsl_sweep.orchestrator.records.protocol import MAIN, Kept, PlannedProtocol
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.sweep.listener import SweepListener
 from fsl_sweep.orchestrator.sweep.process import Job, RayProcess
 from fsl_sweep.orchestrator.text.printed import counted
@@ -38,20 +38,22 @@ Following = Callable[
 of them; None where they are trained."""
 
 
-class Measured(NamedTuple):
-    """How many snapshots were measured after training, how many could not be, and why."""
-
-    snapshots: int = 0
-    failed: int = 0
-    reasons: tuple[str, ...] = ()
-
-
 class Executed(NamedTuple):
-    """How many trials were trained, how many of them failed, and what was measured afterwards."""
+    """What was done.
+
+    Attributes:
+        ran: how many trials were trained.
+        failed: how many of them failed.
+        measured: how many snapshots were measured after training.
+        unmeasured: how many could not be.
+        reasons: why not.
+    """
 
     ran: int = 0
     failed: int = 0
-    measured: Measured = Measured()
+    measured: int = 0
+    unmeasured: int = 0
+    reasons: tuple[str, ...] = ()
 
 
 def _nobody(*_: object) -> AbstractContextManager[Sequence[SweepListener]]:
@@ -93,12 +95,12 @@ def execute(
         if pending:
             if plan.keep != "all":
                 notify(f"keep: {plan.keep}. {LOST[plan.keep]}")
-            jobs.run(pending, None, plan.kept_while_training)
-        measured = jobs.measure(plan.requested, chosen)
+            jobs.run(pending)
+        done = jobs.measure(plan.requested, chosen)
         left = ledger.pending(plan)
-        if not left and not measured.failed:
+        if not left and not done.unmeasured:
             prune(ledger, prunable(ledger, plan, plan.keep))
-        return Executed(len(pending), sum(trial in left for trial in pending), measured)
+        return done._replace(ran=len(pending), failed=sum(trial in left for trial in pending))
 
 
 def measure(
@@ -106,7 +108,7 @@ def measure(
     address: str | None = None,
     following: Following = _nobody,
     notify: Callable[[str], None] = lambda _: None,
-) -> Measured:
+) -> Executed:
     """Measure what is missing under protocols; where nothing is, no Ray. Arguments as `execute`.
 
     Raises:
@@ -143,26 +145,21 @@ class _Jobs:
     stack: ExitStack
     ray: RayProcess | None = None
 
-    def run(
-        self, trials: Sequence[str], todo: Mapping[str, Todo] | None, keep: Kept
-    ) -> tuple[str, ...]:
+    def run(self, trials: Sequence[str], todo: Mapping[str, Todo] | None = None) -> tuple[str, ...]:
         """Train these trials, or measure what is to do of them; gives why some failed."""
         if self.ray is None:
             self.ray = self.stack.enter_context(RayProcess(self.address, len(trials)))
         # Before the lock on the folder that its workers write to is released.
         self.stack.callback(self.ray.stop)
         note_environment(self.ledger)
-        plan, ids = self.plan, tuple(trials)
-        job = Job(self.ledger.path, plan, ids, todo, keep, plan.resources, self.retries)
-        failures = _Failures()
-        first: list[SweepListener] = [failures]
-        if keep == "chosen":
-            first.append(_PrunesEnded(self.ledger, plan))
+        plan = self.plan
+        job = Job(self.ledger.path, plan, tuple(trials), todo, self.retries)
+        ends = _Ends(self.ledger, plan, todo is None and plan.kept_while_training == "chosen")
         with self.following(plan, trials, todo) as listeners:
-            self.ray.run(job, [*first, *listeners])
-        return tuple(failures.reasons)
+            self.ray.run(job, [ends, *listeners])
+        return tuple(ends.reasons)
 
-    def measure(self, protocols: Sequence[PlannedProtocol], trials: Collection[str]) -> Measured:
+    def measure(self, protocols: Sequence[PlannedProtocol], trials: Collection[str]) -> Executed:
         """Measure what is missing under these protocols, as far as these trials have ended.
 
         The main one comes first, because snapshots are chosen by it.
@@ -170,42 +167,32 @@ class _Jobs:
         count = 0
         for group in ([protocol for protocol in protocols if protocol.name == MAIN], protocols):
             if todo := to_measure(self.ledger, self.plan, group, trials):
-                reasons = self.run([*todo], todo, "all")
+                reasons = self.run([*todo], todo)
                 left = to_measure(self.ledger, self.plan, group, trials)
                 failed = sum(map(len, left.values()))
                 count += sum(map(len, todo.values())) - failed
                 if failed:
-                    return Measured(count, failed, reasons)
-        self._compact(protocols, trials)
-        return Measured(count)
-
-    def _compact(self, protocols: Sequence[PlannedProtocol], trials: Collection[str]) -> None:
-        """Compact what a process that was killed after its last record left uncompacted."""
+                    return Executed(measured=count, unmeasured=failed, reasons=reasons)
+        # A process may have been killed after its last record, before it compacted them.
         for protocol in (protocol for protocol in protocols if protocol.snapshots != "chosen"):
             for storage in map(self.ledger.trial, trials):
                 if storage.measurements.files(protocol.id):
                     storage.compact(protocol.id)
+        return Executed(measured=count)
 
 
-class _Failures(SweepListener):
-    """Remembers why trials failed for good."""
+class _Ends(SweepListener):
+    """Remembers why trials failed for good; prunes each where only chosen snapshots are kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: Ledger, plan: Plan, prunes: bool) -> None:
+        self._ledger, self._plan, self._prunes = ledger, plan, prunes
         self.reasons: dict[str, None] = {}
 
-    def ended(self, trial: str, end: TrialEnd) -> None:  # noqa: ARG002
+    def ended(self, trial: str, end: TrialEnd) -> None:
         if end.status == "failed":
             self.reasons[end.reason] = None
-
-
-class _PrunesEnded(SweepListener):
-    """Prunes each trial as it ends, where only chosen snapshots are kept."""
-
-    def __init__(self, ledger: Ledger, plan: Plan) -> None:
-        self._ledger, self._plan = ledger, plan
-
-    def ended(self, trial: str, end: TrialEnd) -> None:  # noqa: ARG002
-        prune_ended(self._ledger, self._plan, trial)
+        if self._prunes:
+            prune_ended(self._ledger, self._plan, trial)
 
 
 def execute_one(prepared: Prepared, index: int, following: Following = _nobody) -> TrialEnd:
@@ -215,8 +202,7 @@ def execute_one(prepared: Prepared, index: int, following: Following = _nobody) 
         ConfigError: there is no trial of that number.
         RunFolderError: the run folder was planned without it.
     """
-    from fsl_sweep.orchestrator.measuring.snapshots import Measuring
-    from fsl_sweep.orchestrator.trial.trial import Trial, use_threads
+    from fsl_sweep.orchestrator.trial.trial import use_threads
 
     if not 0 <= index < len(prepared.plan.trials):
         last = len(prepared.plan.trials) - 1
@@ -230,22 +216,20 @@ def execute_one(prepared: Prepared, index: int, following: Following = _nobody) 
             "folder with -o, or change its plan with `fsl-sweep run`."
         )
     with _recording(prepared, plan, benchmarks, keep_plan=before is not None) as plan:
-        storage, main = prepared.ledger.trial(planned.id), plan.main
-        answers = plan.records_answers
+        storage, main = prepared.ledger.trial(planned.id), plan.main.id
+        job = Job(prepared.ledger.path, plan, (planned.id,))
         use_threads(plan.resources.cpu)
-        if storage.unfinished(planned, main.id):
+        if storage.unfinished(planned, main):
             note_environment(prepared.ledger)
-            keep = plan.kept_while_training
-            training = Trial(planned.spec, storage, benchmarks[MAIN], main, keep, answers)
-            with following(plan, [planned.id], None) as listeners:
+            with following(plan, job.trials, None) as listeners:
                 for listener in listeners:
                     listener.started(planned.id)
-                for record in training.run():
+                for epoch in job.epochs(planned.id, benchmarks):
                     for listener in listeners:
-                        listener.measured(planned.id, record)
-        elif missing := storage.to_measure(main.id, answers=answers):
-            todo = {epoch: [main] for epoch in missing}
-            for _ in Measuring(planned.spec, storage, benchmarks, todo, answers=answers).run():
+                        listener.measured(planned.id, storage.read_epoch(epoch, main))
+        elif missing := storage.to_measure(main, answers=plan.records_answers):
+            job = job._replace(todo={planned.id: dict.fromkeys(missing, (MAIN,))})
+            for _ in job.epochs(planned.id, benchmarks):
                 pass
         return storage.read_end() or TrialEnd("failed", "its records are damaged")
 

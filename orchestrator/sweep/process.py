@@ -24,12 +24,11 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.plan import Plan
-from fsl_sweep.orchestrator.records.protocol import MAIN, Kept
+from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.sweep.cluster_address import Place, Watch, check_reachable
 from fsl_sweep.orchestrator.sweep.listener import SweepListener
 from fsl_sweep.orchestrator.sweep.session_folder import end_session, session_folder
 from fsl_sweep.orchestrator.sweep.stopping import ended_at_once
-from fsl_sweep.orchestrator.sweepfile.grammar import Resources
 from fsl_sweep.orchestrator.upkeep.remaining import Todo
 
 _PROGRAM = """\
@@ -68,18 +67,14 @@ class Job(NamedTuple):
         plan: the sweep, on the data that the command opened.
         trials: ids of the trials.
         todo: what to measure of each of them; None to train them.
-        keep: snapshots whose weights are kept while a trial trains.
-        resources: what each trial reserves.
         retries: attempts after the first.
     """
 
     run: Path
     plan: Plan
     trials: tuple[str, ...]
-    todo: Mapping[str, Todo] | None
-    keep: Kept
-    resources: Resources
-    retries: int
+    todo: Mapping[str, Todo] | None = None
+    retries: int = 0
 
     @property
     def protocols(self) -> set[str]:
@@ -92,15 +87,14 @@ class Job(NamedTuple):
         from fsl_sweep.orchestrator.measuring.snapshots import Measuring
         from fsl_sweep.orchestrator.trial.trial import Trial
 
-        spec, answers = self.plan.specs[trial], self.plan.records_answers
+        plan, spec, answers = self.plan, self.plan.specs[trial], self.plan.records_answers
         storage = Ledger(self.run, standing=True).trial(trial)
         if self.todo is None:
-            main = self.plan.main
-            training = Trial(spec, storage, benchmarks[MAIN], main, self.keep, answers)
+            data, keep = benchmarks[MAIN], plan.kept_while_training
+            training = Trial(spec, storage, data, plan.main, keep, answers)
             yield from (record.epoch for record in training.run())
         else:
-            protocol = self.plan.protocol
-            todo = {epoch: [*map(protocol, names)] for epoch, names in self.todo[trial].items()}
+            todo = {e: [*map(plan.protocol, names)] for e, names in self.todo[trial].items()}
             yield from Measuring(spec, storage, benchmarks, todo, answers=answers).run()
 
 

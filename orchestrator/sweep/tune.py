@@ -4,6 +4,7 @@ What a trial needs is imported when one begins: the driver needs its class but n
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from ray import tune
 from ray.tune.execution import class_cache
 from ray.tune.experiment import Trial as TuneTrial
 
+from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.orchestrator.errors import ConfigError, MachineFailure, UserError, in_one_line
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.planning.prepare import check_same_data, open_benchmarks
@@ -32,7 +34,7 @@ def run(job: Job, event: Callable[..., None], scratch: Path) -> None:
         ConfigError: a trial asks for more than the cluster has.
         MachineFailure: a worker's disk is full, or its machine fails in another way.
     """
-    reserved = _reserved(job.resources, ray.cluster_resources())
+    reserved = _reserved(job.plan.resources, ray.cluster_resources())
     shared = job._replace(run=job.run.resolve())
     # Tune asks for workers with an environment variable for a library that is not used here.
     # Without it, its actors take the workers that Ray has started already.
@@ -95,9 +97,8 @@ class TrialTrainable(tune.Trainable):
         assert job is not None
         from fsl_sweep.orchestrator.trial.trial import use_threads
 
-        use_threads(job.resources.cpu)
+        use_threads(job.plan.resources.cpu)
         self._job = job
-        self._benchmarks: Any = None
         self._epochs = self._begin(config["trial"])
 
     def step(self) -> dict[str, Any]:
@@ -125,16 +126,14 @@ class TrialTrainable(tune.Trainable):
 
     def _begin(self, trial: str) -> Iterator[int]:
         """Yield its epochs; nothing begins before `step`: Tune hides why constructors fail."""
-        yield from self._job.epochs(trial, self._opened())
+        yield from self._job.epochs(trial, self._benchmarks)
 
-    def _opened(self) -> Any:
+    @cached_property
+    def _benchmarks(self) -> dict[str, Benchmark]:
         """Open the benchmarks of the job, once for all trials of this actor."""
-        if self._benchmarks is None:
-            plan = self._job.plan
-            opened = open_benchmarks(plan, self._job.protocols)
-            check_same_data(plan, opened)
-            self._benchmarks = opened
-        return self._benchmarks
+        opened = open_benchmarks(self._job.plan, self._job.protocols)
+        check_same_data(self._job.plan, opened)
+        return opened
 
 
 class TuneReporter(tune.Callback):
@@ -185,15 +184,14 @@ class TuneReporter(tune.Callback):
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
     ) -> None:
         """Pass on an end as its record says, unless it failed by a mistake of the user's."""
+        name, end = trial.config["trial"], TrialEnd("done")
         if (reason := trial.last_result.get("failure")) is not None:
-            self._failed(trial.config["trial"], reason)
+            self._failed(name, reason)
             return
-        if self._measures:
-            self._event("ended", trial.config["trial"], TrialEnd("done"))
-            return
-        end = self._ledger.trial(trial.config["trial"]).read_end()
-        lost = TrialEnd("failed", "its end was not recorded", retriable=True)
-        self._event("ended", trial.config["trial"], end or lost)
+        if not self._measures:
+            lost = TrialEnd("failed", "its end was not recorded", retriable=True)
+            end = self._ledger.trial(name).read_end() or lost
+        self._event("ended", name, end)
 
     def on_trial_recover(
         self, iteration: int, trials: list[TuneTrial], trial: TuneTrial, **info: Any
@@ -209,12 +207,12 @@ class TuneReporter(tune.Callback):
 
     def _failed(self, trial: str, reason: str) -> None:
         """Record that a trial failed for good, unless it had ended already."""
-        storage = self._ledger.trial(trial)
-        end = None if self._measures else storage.read_end()
-        if end is None:
-            end = TrialEnd("failed", reason, retriable=True)
-            if not self._measures:
+        end = TrialEnd("failed", reason, retriable=True)
+        if not self._measures:
+            storage = self._ledger.trial(trial)
+            if (before := storage.read_end()) is None:
                 storage.end(end, self._main)
+            end = before or end
         self._event("ended", trial, end)
 
 

@@ -32,11 +32,13 @@ class SweepFile:
         text: the file as given, followed by the ``--set`` overrides as comments. A relative
             path, which would mean another place in a copy, is among them made absolute.
         config: its validated content.
+        overrides: the ``--set`` texts that changed it.
     """
 
     where: str
     text: str
     config: SweepConfig
+    overrides: tuple[str, ...] = ()
 
 
 def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -> SweepFile:
@@ -73,7 +75,7 @@ def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -
 
         notes += [*_locate_files(tree, base), *_locate_weights(tree, base)]
         config = validated(SweepConfig, tree)
-    return SweepFile(where, noted(text, notes), config)
+    return SweepFile(where, noted(text, notes), config, tuple(overrides))
 
 
 def assignments(texts: Sequence[str]) -> dict[str, Any]:

@@ -21,16 +21,14 @@ TRIALS, MEANS = "95 % interval over selection tasks", "mean, lowest and highest 
 _BANDS = "~ bands of Custom Scalars"
 """The ends of bands are tags too. Sorted last, in a group that TensorBoard leaves closed."""
 
-_SPLITS = {"base": "fresh examples of base classes", "val": "validation", "novel": "novel classes"}
-
 _Bands = Mapping[str, np.ndarray]
 """Middle, low and high end of each measure at each epoch, float64 ``[3, E]``."""
 
 
-def live_event(record: EpochRecord, cards: str, date: float, first: bool) -> Event:
+def live_event(record: EpochRecord, cards: str, date: float) -> Event:
     """Return one epoch as it is measured."""
     bands = {m: _over_tasks(record.scores[m, "selection"].accuracy[None]) for m in MEASURES}
-    return _event(cards, TRIALS, record.epoch, date, record.train_loss, bands, 0, first)
+    return _event(cards, record.epoch, date, record.train_loss, bands)
 
 
 def recorded_events(trial: TrialHistory, cards: str, dates: np.ndarray) -> Iterator[Event]:
@@ -40,8 +38,7 @@ def recorded_events(trial: TrialHistory, cards: str, dates: np.ndarray) -> Itera
     bands = {m: _over_tasks(trial.scores[m, "selection"].load()) for m in MEASURES}
     losses = trial.curves["train_loss"]
     for i, epoch in enumerate(trial.epochs):
-        at = int(epoch), float(dates[i]), float(losses[i])
-        yield _event(cards, TRIALS, *at, bands, i, i == 0)
+        yield _event(cards, int(epoch), float(dates[i]), float(losses[i]), bands, i)
 
 
 def mean_events(
@@ -64,8 +61,7 @@ def mean_events(
     losses = table([trial.curves["train_loss"] for trial in trials]).mean(axis=0)
     latest = table(dates).max(axis=0)
     for i, epoch in enumerate(common):
-        at = epoch, float(latest[i]), float(losses[i])
-        yield _event(cards, MEANS, *at, bands, i, i == 0)
+        yield _event(cards, epoch, float(latest[i]), float(losses[i]), bands, i)
 
 
 def layout(groups: Mapping[str, str]) -> Summary:
@@ -111,19 +107,9 @@ def _over_tasks(table: np.ndarray) -> np.ndarray:
     return np.stack([mean, mean - half, mean + half])
 
 
-def _event(
-    cards: str, what: str, epoch: int, date: float, loss: float, bands: _Bands, i: int, first: bool
-) -> Event:
-    of = "Mean over the complete seeds of a configuration: m" if what == MEANS else "M"
+def _event(cards: str, epoch: int, date: float, loss: float, bands: _Bands, at: int = 0) -> Event:
     values = {f"{cards}/train_loss": loss}
-    texts = {f"{cards}/train_loss": f"{of}ean training loss of the epoch."}
     for measure, band in bands.items():
         tag = f"{cards}/{SHOWN_AS[measure]}"
-        values |= zip((tag, *_ends(tag)), map(float, band[:, i]), strict=True)
-        texts[tag] = (
-            f"{of}ean accuracy on the common *selection* tasks ({_SPLITS[measure]}). "
-            "Reported numbers come from the report tasks instead."
-        )
-        texts |= dict.fromkeys(_ends(tag), f"An end of the band: {what}.")
-    # TensorBoard needs a description only with the first value of a tag.
-    return scalars(epoch, date, values, texts if first else {})
+        values |= zip((tag, *_ends(tag)), map(float, band[:, at]), strict=True)
+    return scalars(epoch, date, values)

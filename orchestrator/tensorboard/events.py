@@ -26,18 +26,15 @@ def append(folder: Path, events: Iterable[Event]) -> None:
             writer.write(event.SerializeToString())
 
 
-def scalars(
-    step: int, date: float, values: Mapping[str, float], descriptions: Mapping[str, str]
-) -> Event:
+def scalars(step: int, date: float, values: Mapping[str, float]) -> Event:
     """Return one event with many scalars.
 
     Args:
         step: the epoch.
         date: in seconds since 1970.
         values: by tag.
-        descriptions: by tag, in Markdown.
     """
     summary = Summary()
     for tag, value in values.items():
-        summary.MergeFrom(scalar_pb(tag, value, descriptions.get(tag)))
+        summary.MergeFrom(scalar_pb(tag, value))
     return Event(step=step, wall_time=date, summary=summary)

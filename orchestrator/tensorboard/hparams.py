@@ -54,7 +54,7 @@ def session_end(end: TrialEnd, epoch: int, novel: float, date: float) -> list[Ev
         metadata=metadata.create_summary_metadata(content),
         tensor=metadata.NULL_TENSOR,
     )
-    last = scalars(epoch, date, {LAST: novel}, {})
+    last = scalars(epoch, date, {LAST: novel})
     return [last, Event(summary=Summary(value=[value]), wall_time=date)]
 
 

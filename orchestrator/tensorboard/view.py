@@ -101,7 +101,7 @@ class LiveView:
         spent = record.train_seconds + record.evaluation_seconds
         date = (last[2] if last else 0.0) + spent if written is None else written
         for planned, place in self._shown[trial]:
-            event = curves.live_event(record, place.cards, date, last is None)
+            event = curves.live_event(record, place.cards, date)
             begins = last is None and _is_full(planned)
             start = [Event(summary=hparams.session(planned))] if begins else []
             self._append(place.run, [*start, event])
@@ -182,7 +182,7 @@ def _trial_events(
     for selection in selected.selections if selected else ():
         if (selection.method, selection.trial) == (trial.method, trial.trial):
             date, tag = float(dated[trial.index(selection.epoch)]), hparams.tag(selection.strategy)
-            yield scalars(selection.epoch, date, {tag: selection.means["novel"]}, {})
+            yield scalars(selection.epoch, date, {tag: selection.means["novel"]})
     if trial.end is not None and _is_full(trial):
         yield from hparams.session_end(trial.end, *_last(trial, dated))
 

@@ -1,6 +1,7 @@
 """What every study must do."""
 
 import csv
+import inspect
 import json
 from collections.abc import Mapping
 from itertools import product
@@ -15,12 +16,7 @@ from fsl_sweep.orchestrator.run import Run, load_run
 from fsl_sweep.orchestrator.studies.base import Study
 from fsl_sweep.orchestrator.studies.finding import FORMATS, prepared
 
-PARTS = frozenset(
-    {
-        *("snapshot", "hyperparameter", "protocol", "choose_by", "metric"),
-        *("method", "configuration", "last", "rope", "bootstrap"),
-    }
-)
+PARTS = {*inspect.signature(Run.question).parameters} - {"self"}
 """The parts of a question."""
 
 

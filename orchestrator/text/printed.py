@@ -1,13 +1,10 @@
 """Text for people: without characters that control a terminal, with counts and their nouns."""
 
-import json
 import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
-from math import inf, isnan
-from typing import IO, Any
+from typing import IO
 
 _STEERING = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 """Control characters, line separators, marks that change the direction of writing, and bytes of a
@@ -40,27 +37,17 @@ def unfit(text: str) -> str | None:
     return None if match is None else _escaped(match)
 
 
-def say(text: str, stream: IO[str] | None = None, folded: bool = True) -> None:
+def say(text: str, stream: IO[str] | None = None) -> None:
     """Print lines of plain text, escaped, to a stream; standard output by default.
 
-    On a terminal sentences are folded at its width, unless they are not to be.
+    On a terminal sentences are folded at its width.
     """
     to: IO[str] = stream or sys.stdout
     encoding = getattr(to, "encoding", None) or "utf-8"
     known = printable(text).encode(encoding, "backslashreplace").decode(encoding)
-    if folded and (width := _width(to)):
-        known = fold(known, width)
+    if to.isatty():
+        known = fold(known, shutil.get_terminal_size().columns)
     print(known, file=to, flush=True)
-
-
-def _width(stream: IO[str]) -> int | None:
-    """Return the columns of a terminal; None of a pipe or a file."""
-    return shutil.get_terminal_size().columns if stream.isatty() else None
-
-
-def say_json(value: Any) -> None:
-    """Print plain data as JSON; NaN, which JSON has not, is null."""
-    say(json.dumps(_without_nan(value), indent=1), folded=False)
 
 
 def fold(text: str, width: int) -> str:
@@ -88,24 +75,6 @@ def _folded(line: str, width: int) -> str:
     return "\n".join(parts).replace("\0", " ")
 
 
-def columns(rows: Sequence[Sequence[str]], words: int | None = None, indent: str = "") -> list[str]:
-    """Make a line for each row of cells, a head first: the first ``words`` columns left, or all.
-
-    Where the terminal is narrower, a block for each row: its first cell, and a line for each other.
-    """
-    sides = ["<" if words is None or at < words else ">" for at in range(len(rows[0]))]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    form = "  ".join(f"{{:{side}{width}}}" for side, width in zip(sides, widths, strict=True))
-    lines = [f"{indent}{form.format(*row)}".rstrip() for row in rows]
-    if max(map(len, lines)) <= (_width(sys.stdout) or inf):
-        return lines
-    blocks = (
-        [f"{h} {cell}".strip() for h, cell in zip(rows[0], row, strict=True) if cell]
-        for row in rows[1:]
-    )
-    return [f"{indent}{'  ' * bool(at)}{line}" for block in blocks for at, line in enumerate(block)]
-
-
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """Say ``1 trial``, ``2 trials``, ``12,000 trials``; ``plural`` where it is not noun + ``s``."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
@@ -123,11 +92,3 @@ def on_disk(size: int) -> str:
 
 def _escaped(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(part) for key, part in value.items()}
-    if isinstance(value, tuple | list):
-        return [_without_nan(part) for part in value]
-    return None if isinstance(value, float) and isnan(value) else value

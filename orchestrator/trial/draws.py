@@ -1,11 +1,12 @@
-"""What a trial draws: episodes or labelled examples, as pool indices, step by step."""
+"""What a trial draws: episodes or labelled examples, as pool indices, and their augmentation."""
 
 import hashlib
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
+import torch
 from jaxtyping import Int
+from torch import Tensor
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.tasks.classes import ClassTasks
@@ -14,15 +15,13 @@ from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.datasets.tasks.fixed_support import FixedSupportTasks, QueriesFrom
 from fsl_sweep.datasets.tasks.query_counts import MultinomialQueries
 from fsl_sweep.datasets.tasks.training_steps import training_steps
+from fsl_sweep.learners.augmentation.catalogue import AUGMENTATIONS
+from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.records.protocol import episode_shape
 from fsl_sweep.orchestrator.records.spec import BatchTraining, TrialSpec, of_classes_only
 
-
-class Labelled(NamedTuple):
-    """Examples of base classes: pool indices, and labels that count the base classes from 0."""
-
-    examples: Int[np.ndarray, " n"]
-    labels: Int[np.ndarray, " n"]
+Labelled = tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"]]
+"""Examples of base classes: pool indices, and labels that count the base classes from 0."""
 
 
 class TrainingDraws:
@@ -49,15 +48,35 @@ class TrainingDraws:
         # Complete passes over the examples, one after the other, cut where the epoch ends.
         order = np.concatenate([rng.permutation(len(examples)) for _ in range(rounds)])[:needed]
         for rows in order.reshape(self.spec.batches, train.batch_size):
-            yield Labelled(examples[rows], labels[rows])
+            yield examples[rows], labels[rows]
+
+
+class TrainingImages(PoolImages):
+    """The images that a trial trains on, augmented as its specification says."""
+
+    def __init__(self, spec: TrialSpec, benchmark: Benchmark, device: torch.device) -> None:
+        super().__init__(benchmark.train.pool, benchmark, device)
+        self._trial, self._augment = spec.id, AUGMENTATIONS[spec.augment]
+        self._plain_support = spec.episodic is not None and not spec.episodic.augment_support
+
+    def draws(self, epoch: int) -> torch.Generator:
+        """Return what the augmentation of an epoch is drawn from, on the device."""
+        draws = torch.Generator(device=self.device)
+        return draws.manual_seed(torch_seed(self._trial, "augmentation", epoch))
+
+    def augmented(self, indices: np.ndarray, draws: torch.Generator, support: int = 0) -> Tensor:
+        """Return images as `unit`, ``[n, C, H, W]``; the first ``support`` are of supports."""
+        images = self.unit(indices)
+        if support == 0 or not self._plain_support:
+            return self._augment(images, draws)
+        return torch.cat([images[:support], self._augment(images[support:], draws)])
 
 
 def _training_tasks(spec: TrialSpec, benchmark: Benchmark) -> TaskDistribution:
     tasks, train = benchmark.train, spec.episodic
-    if train is None or not (setting := of_classes_only(train)):
+    if train is None or not of_classes_only(train):
         return tasks
-    if not isinstance(tasks, ClassTasks):
-        raise TypeError(f"{setting} needs tasks of classes, not {type(tasks)}")
+    assert isinstance(tasks, ClassTasks)  # planning refuses others
     if train.fixed_support:
         tasks = fixed_support(spec.id, tasks, train.shot, train.queries_from)
     return tasks if train.query_counts == "equal" else MultinomialQueries(tasks)

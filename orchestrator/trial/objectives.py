@@ -34,7 +34,7 @@ def fixed_support_of(spec: TrialSpec, others: Iterable[TrialSpec]) -> FixedSuppo
     """
     if (support := _fixed(spec)) is not None:
         return support
-    alike = [other for other in others if _same(other, spec) and _fixed(other) is not None]
+    alike = [other for other in others if _kind(other) == _kind(spec) and _fixed(other) is not None]
     twins = [other for other in alike if _plain(other) == _plain(spec)]
     counterparts = twins or alike
     return _fixed(counterparts[0]) if len(counterparts) == 1 else None
@@ -72,13 +72,9 @@ def _fixed(spec: TrialSpec) -> FixedSupport | None:
     return FixedSupport(spec.id, train.shot, train.queries_from)
 
 
-def _same(spec: TrialSpec, other: TrialSpec) -> bool:
-    """Return whether two full trials have the learner's name, the seed and the number of shots."""
-
-    def key(spec: TrialSpec) -> tuple[object, ...]:
-        return spec.learner.name, spec.seed, spec.fold, spec.episodic and spec.episodic.shot
-
-    return key(spec) == key(other)
+def _kind(spec: TrialSpec) -> tuple[object, ...]:
+    """Return what a trial has in common with its counterparts."""
+    return spec.learner.name, spec.seed, spec.fold, spec.episodic and spec.episodic.shot
 
 
 def _plain(spec: TrialSpec) -> dict[str, object]:

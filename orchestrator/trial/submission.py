@@ -8,7 +8,6 @@ import torch
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.tasks.episodes import Episodes, EpisodeShape, VaryingShape
-from fsl_sweep.learners.augmentation.catalogue import AUGMENTATIONS
 from fsl_sweep.learners.metadl.learner import Metadl
 from fsl_sweep.learners.metadl.meta_dataset import (
     Batch,
@@ -18,10 +17,9 @@ from fsl_sweep.learners.metadl.meta_dataset import (
     Passes,
     challenge_images,
 )
-from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.records.protocol import episode_shape
 from fsl_sweep.orchestrator.records.spec import TrialSpec
-from fsl_sweep.orchestrator.trial.draws import TrainingDraws, generator, torch_seed
+from fsl_sweep.orchestrator.trial.draws import TrainingDraws, TrainingImages, generator, torch_seed
 
 Check = Callable[[int], None]
 
@@ -33,10 +31,7 @@ class SubmissionTraining:
         self, spec: TrialSpec, benchmark: Benchmark, learner: Metadl, device: torch.device
     ) -> None:
         self.spec, self.benchmark, self.learner = spec, benchmark, learner
-        self.device = device
-        self._augment = AUGMENTATIONS[spec.augment]
-        self._images = PoolImages(benchmark.train.pool, benchmark, device)
-        self._augment_support = spec.episodic is None or spec.episodic.augment_support
+        self._images = TrainingImages(spec, benchmark, device)
         self._draws = TrainingDraws(spec, benchmark)
 
     def epoch(self, epoch: int, check: Check) -> None:
@@ -68,16 +63,16 @@ class SubmissionTraining:
         )
 
     def _training(self, epoch: int, check: Check) -> Iterator[tuple[Episode | Batch, int]]:
-        draws = torch.Generator(device=self.device)
-        draws.manual_seed(torch_seed(self.spec.id, "augmentation", epoch))
+        draws = self._images.draws(epoch)
         for step, drawn in enumerate(self._draws.epoch(epoch), start=1):
             check(step)
             if isinstance(drawn, Episodes):
                 for task in range(len(drawn)):
                     yield self._episode(drawn[task : task + 1], draws), 0
             else:
-                images = self._images.augmented(drawn.examples, self._augment, draws)
-                yield Batch(challenge_images(images), drawn.labels), 0
+                examples, labels = drawn
+                images = self._images.augmented(examples, draws)
+                yield Batch(challenge_images(images), labels), 0
 
     def _validation(
         self, shape: EpisodeShape | VaryingShape, rng: np.random.Generator
@@ -91,11 +86,9 @@ class SubmissionTraining:
         query = drawn.query.shape[2]
         indices = np.concatenate([drawn.support.ravel(), drawn.query.ravel()])
         if draws is None:
-            unit = self._images.unit(indices)
+            images = challenge_images(self._images.unit(indices))
         else:
-            kept = 0 if self._augment_support else way * shot
-            unit = self._images.augmented(indices, self._augment, draws, kept)
-        images = challenge_images(unit)
+            images = challenge_images(self._images.augmented(indices, draws, way * shot))
         labels = np.arange(way)
         classes = np.searchsorted(self.benchmark.train.classes, drawn.classes[0])
         return Episode(

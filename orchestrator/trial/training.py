@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,11 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.datasets.tasks.ragged import grouped
 from fsl_sweep.learners import optimizers
-from fsl_sweep.learners.augmentation.catalogue import AUGMENTATIONS
 from fsl_sweep.learners.backbones.dropblock import one_training_step
 from fsl_sweep.learners.base import EpisodeBatch, GradientLearner, LabelledBatch
 from fsl_sweep.learners.batches import EpisodeGroup, RaggedEpisodes
-from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.records.spec import Optimizer, TrialSpec, of_one_shape
-from fsl_sweep.orchestrator.trial.draws import TrainingDraws, torch_seed
+from fsl_sweep.orchestrator.trial.draws import TrainingDraws, TrainingImages, torch_seed
 
 
 class Training:
@@ -37,8 +34,7 @@ class Training:
         self.spec, self.learner, self.device = spec, learner, device
         self.optimizer = make_optimizer(learner, spec.optimizer)
         self._clip_norm = spec.optimizer.clip_norm
-        self._augment = AUGMENTATIONS[spec.augment]
-        self._images = PoolImages(benchmark.train.pool, benchmark, device)
+        self._images = TrainingImages(spec, benchmark, device)
         self._draws = TrainingDraws(spec, benchmark)
         self._one_shape = spec.episodic is not None and of_one_shape(spec.episodic)
 
@@ -49,12 +45,12 @@ class Training:
             group["lr"] = rate
         # For layers that draw from torch's global generator, such as nn.Dropout.
         torch.manual_seed(torch_seed(self.spec.id, "layers", epoch))
-        draws = torch.Generator(device=self.device)
-        draws.manual_seed(torch_seed(self.spec.id, "augmentation", epoch))
         self.learner.train()
-        for batch in self._batches(epoch, draws):
+        for batch in self._batches(epoch, self._images.draws(epoch)):
             self.optimizer.zero_grad(set_to_none=True)
-            with one_training_step(self.learner), self._precision():
+            half = self.spec.precision == "bf16"
+            precision = torch.autocast(self.device.type, torch.bfloat16, enabled=half)
+            with one_training_step(self.learner), precision:
                 loss = self.learner.training_loss(batch)
             # Frozen features under a head without parameters have a loss but nothing to train.
             if loss.requires_grad:
@@ -78,18 +74,14 @@ class Training:
         self.learner.load_state_dict(state["learner"])
         self.optimizer.load_state_dict(state["optimizer"])
 
-    def _precision(self) -> AbstractContextManager[Any]:
-        if self.spec.precision == "bf16":
-            return torch.autocast(self.device.type, dtype=torch.bfloat16)
-        return nullcontext()
-
     def _batches(
         self, epoch: int, draws: torch.Generator
     ) -> Iterator[EpisodeBatch | RaggedEpisodes | LabelledBatch]:
         for drawn in self._draws.epoch(epoch):
             if not isinstance(drawn, Episodes):
-                images = self._images.augmented(drawn.examples, self._augment, draws)
-                yield LabelledBatch(self._images.normalised(images), self._on_device(drawn.labels))
+                examples, labels = drawn
+                images = self._images.augmented(examples, draws)
+                yield LabelledBatch(self._images.normalised(images), self._on_device(labels))
             elif self._one_shape:
                 yield self._rectangular(drawn, draws)
             else:
@@ -130,11 +122,9 @@ class Training:
         self, support: np.ndarray, query: np.ndarray, draws: torch.Generator
     ) -> tuple[Tensor, Tensor]:
         """Return normalised support and query images, augmented as the training episode says."""
-        train = self.spec.episodic
-        kept = len(support) if train is not None and not train.augment_support else 0
-        both = np.concatenate([support, query])
-        images = self._images.normalised(self._images.augmented(both, self._augment, draws, kept))
-        return images[: len(support)], images[len(support) :]
+        both, count = np.concatenate([support, query]), len(support)
+        images = self._images.normalised(self._images.augmented(both, draws, count))
+        return images[:count], images[count:]
 
 
 class Untrained:
@@ -153,16 +143,12 @@ class Untrained:
 def make_optimizer(learner: nn.Module, options: Optimizer) -> torch.optim.Optimizer:
     """Make the optimizer of a trial, over all of the learner's parameters (there may be none)."""
     parameters = [{"params": list(learner.parameters())}]
-    if options.name != "sgd":
-        cls = {"adam": optimizers.Adam, "adamw": optimizers.AdamW}[options.name]
-        return cls(parameters, lr=options.lr, weight_decay=options.weight_decay)
-    return optimizers.SGD(
-        parameters,
-        lr=options.lr,
-        momentum=options.momentum,
-        nesterov=options.nesterov,
-        weight_decay=options.weight_decay,
-    )
+    common: dict[str, Any] = {"lr": options.lr, "weight_decay": options.weight_decay}
+    if options.name == "sgd":
+        momentum, nesterov = options.momentum, options.nesterov
+        return optimizers.SGD(parameters, momentum=momentum, nesterov=nesterov, **common)
+    cls = {"adam": optimizers.Adam, "adamw": optimizers.AdamW}[options.name]
+    return cls(parameters, **common)
 
 
 def learning_rate(schedule: list[tuple[int, float]], epoch: int) -> float:

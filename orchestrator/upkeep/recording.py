@@ -73,18 +73,14 @@ def _environment() -> dict[str, Any]:
     """Return versions, the project's git commit where it runs from a checkout, and the hardware."""
     return {
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in (*_PACKAGES, *_optional())},
+        # timm is what only some backbones need: planning has imported it then.
+        "packages": {n: _version(n) for n in (*_PACKAGES, *sys.modules.keys() & {"timm"})},
         "commit": _commit(),
         "system": platform.platform(),
         "processor": _processor(),
         "cores": os.cpu_count(),
         "gpus": _gpus(),
     }
-
-
-def _optional() -> list[str]:
-    """Return the packages that only some backbones need, if planning has imported them."""
-    return [name for name in ("timm",) if name in sys.modules]
 
 
 def _version(name: str) -> str | None:

@@ -104,9 +104,9 @@ def measure_run(
     done = measure(request, address, lambda *_: nullcontext(listeners), remarks.append)
     for remark in remarks:
         warnings.warn(remark, stacklevel=2)
-    if done.failed:
+    if done.unmeasured:
         reasons = "; ".join(done.reasons)
-        raise MachineFailure(f"{done.failed} snapshots could not be measured: {reasons}")
+        raise MachineFailure(f"{done.unmeasured} snapshots could not be measured: {reasons}")
     return load_run(request.ledger.path)
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pools import write_files, write_zip
+from pools import pool_of, write_files, write_zip
 from pydantic import ValidationError
 
 from fsl_sweep.datasets.pool import ImagePool
@@ -17,7 +17,7 @@ def pool() -> ImagePool:
     rng = np.random.default_rng(0)
     labels = rng.permutation(np.repeat(np.arange(6), np.arange(12, 18)))
     images = rng.integers(0, 256, (len(labels), 1, 4, 4), dtype=np.uint8)
-    return ImagePool.in_memory(images, labels, [f"class {c}" for c in range(6)])
+    return pool_of(images, labels, [f"class {c}" for c in range(6)])
 
 
 @pytest.fixture

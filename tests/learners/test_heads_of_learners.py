@@ -8,7 +8,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from small import embedded, features, on_features, unit
 
-from fsl_sweep.learners.heads.gaussian import log_densities
+from fsl_sweep.learners.heads.prototype import log_densities
 from fsl_sweep.learners.heads.svm import solve_dual
 
 
@@ -71,11 +71,11 @@ def test_logits_are_those_of_the_formula_differentiable_and_of_float32_under_aut
     name, options, formula = CASES[case]
     learner = on_features(name, **options)
     task = embedded(learner, *features(3, 2))
-    logits, rtol = learner.head(*task).detach(), 1e-6
+    logits, rtol = learner.head(*task).detach(), 1e-10
     if name == "logistic":
         logits, rtol = logits.log_softmax(dim=-1), 1e-5
     expected = formula(*(part.numpy() for part in features(3, 2)))
-    np.testing.assert_allclose(logits, expected, rtol, atol=1e-9)
+    np.testing.assert_allclose(logits, expected, rtol, atol=1e-11)
     if name != "logistic":
         small = [part[:1].requires_grad_() for part in features(3, 2, queries=3)]
         assert torch.autograd.gradcheck(learner.head, small)

@@ -71,14 +71,6 @@ def test_the_loss_is_the_heads_on_features_of_the_passes_and_moves_the_averages(
     torch.testing.assert_close(state, averages, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["fomaml", "maml"])
-def test_learners_that_adapt_pass_support_and_queries_apart_anyway(name):
-    learner, passes = build(name, way=3, inner_steps=2), []
-    learner.backbone.register_forward_hook(lambda _, inputs, __: passes.append(len(inputs[0])))
-    learner.training_loss(episodes())
-    assert passes == [6, 6, 12] * 2
-
-
 @pytest.mark.parametrize("name", ["classifier", "supervised"])
 def test_the_loss_among_base_classes_is_cross_entropy_of_a_linear_classifier(name):
     learner, batch = on_features(name, 16), labelled(9, shape=(16, 1, 1), dtype=torch.float64)

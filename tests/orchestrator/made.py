@@ -17,8 +17,7 @@ from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.planning.protocols import further
 from fsl_sweep.orchestrator.records.measures import (
-    MEASURES,
-    TASK_SETS,
+    SCORE_KEYS,
     EpochRecord,
     TaskScores,
     TrialEnd,
@@ -33,7 +32,13 @@ from fsl_sweep.orchestrator.records.protocol import (
     Protocol,
     Tasks,
 )
-from fsl_sweep.orchestrator.records.spec import EpisodicTraining, Optimizer, Selectors, TrialSpec
+from fsl_sweep.orchestrator.records.spec import (
+    EpisodicTraining,
+    Optimizer,
+    Selectors,
+    TrialSpec,
+    configuration_of,
+)
 from fsl_sweep.orchestrator.selection.chosen import chosen_snapshots
 from fsl_sweep.orchestrator.sweepfile.grammar import MeasureConfig
 
@@ -75,12 +80,20 @@ def spec(seed: int = 0, way: int = 5, epochs: int = 3, every: int = 1) -> TrialS
 
 def planned(spec: TrialSpec, method: str = "PN") -> PlannedTrial:
     axes = {"train.way": spec.train.way} if isinstance(spec.train, EpisodicTraining) else {}
-    return PlannedTrial(spec.id, method, spec.configuration, axes, spec)
+    return PlannedTrial(spec.id, method, configuration_of(spec.canonical()), axes, spec)
 
 
 def plan(*trials: PlannedTrial, name: str = "made", fingerprint: str = "f" * 16) -> Plan:
     protocol = replace(MAIN_PROTOCOL, fingerprint=fingerprint)
-    return Plan(name, "s" * 16, fingerprint, trials, (protocol,), Selectors(), {})
+    return Plan(
+        name=name,
+        sweep="s" * 16,
+        fingerprint=fingerprint,
+        protocols=(protocol,),
+        selectors=Selectors(),
+        parts={},
+        trials=trials,
+    )
 
 
 def main_of(benchmark: Benchmark, **changes: object) -> PlannedProtocol:
@@ -174,9 +187,8 @@ def protocol_record(protocol: PlannedProtocol, epoch: int, number: int) -> Epoch
     tasks = protocol.protocol.tasks
     counts = {"selection": tasks.selection_tasks, "report": tasks.report_tasks}
     scores = {
-        (m, s): TaskScores(rng.integers(20, 60, counts[s]), np.full(counts[s], 75))
-        for m in MEASURES
-        for s in TASK_SETS
+        key: TaskScores(rng.integers(20, 60, counts[key[1]]), np.full(counts[key[1]], 75))
+        for key in SCORE_KEYS
     }
     return EpochRecord(epoch, 1.0 / epoch, 0.1, scores, 2.0, 1.0)
 
@@ -193,14 +205,13 @@ def _measure(
                 storage.write_measured(epoch, protocol.id, scores)
         if missing:
             storage.compact(protocol.id)
-    for measure in MEASURES:
-        for task_set in TASK_SETS:
-            shift = 50 if measure == "novel" and protocol.protocol.replaces_novel else 0
-            count = getattr(protocol.protocol.tasks, f"{task_set}_tasks")
-            rng = np.random.default_rng(shift)
-            tuples = [(shift + rng.permutation(9)[:5]).tolist() for _ in range(count)]
-            name = f"tasks/{protocol.id}/{measure}-{task_set}.json"
-            ledger.folder.write_json(name, {"classes": tuples})
+    for measure, task_set in SCORE_KEYS:
+        shift = 50 if measure == "novel" and protocol.protocol.replaces_novel else 0
+        count = getattr(protocol.protocol.tasks, f"{task_set}_tasks")
+        rng = np.random.default_rng(shift)
+        tuples = [(shift + rng.permutation(9)[:5]).tolist() for _ in range(count)]
+        name = f"tasks/{protocol.id}/{measure}-{task_set}.json"
+        ledger.folder.write_json(name, {"classes": tuples})
 
 
 def every_kind_of_file(path: Path) -> Path:
@@ -226,12 +237,11 @@ def every_kind_of_file(path: Path) -> Path:
         begun.write_epoch(record(epoch, 3), MAIN_ID, rng.bytes(200))
     begun.write_resume(rng.bytes(300))
     ledger.folder.write_json("environment.json", {"machines": [{"packages": {"torch": "2.13.0"}}]})
-    for measure in MEASURES:
-        for task_set in TASK_SETS:
-            tuples = [rng.permutation(9)[:5].tolist() for _ in range(TASKS)]
-            for one in protocols:
-                name = f"tasks/{one.id}/{measure}-{task_set}.json"
-                ledger.folder.write_json(name, {"classes": tuples})
+    for measure, task_set in SCORE_KEYS:
+        tuples = [rng.permutation(9)[:5].tolist() for _ in range(TASKS)]
+        for one in protocols:
+            name = f"tasks/{one.id}/{measure}-{task_set}.json"
+            ledger.folder.write_json(name, {"classes": tuples})
     (path / "lock").write_bytes(b"")
     (path / "tensorboard" / "PN").mkdir(parents=True)
     (path / "tensorboard" / "PN" / "events.out.tfevents.0.fsl-sweep").write_bytes(b"events")
@@ -255,9 +265,8 @@ def forge(run: Path, place: str, content: dict) -> None:
 def record(epoch: int, seed: int = 0, queries: int = 75) -> EpochRecord:
     rng = np.random.default_rng([epoch, seed])
     scores = {
-        (m, s): TaskScores(rng.integers(0, queries + 1, TASKS), np.full(TASKS, queries))
-        for m in MEASURES
-        for s in TASK_SETS
+        key: TaskScores(rng.integers(0, queries + 1, TASKS), np.full(TASKS, queries))
+        for key in SCORE_KEYS
     }
     return EpochRecord(epoch, 1.0 / epoch, 0.1, scores, 2.0, 1.0)
 
@@ -295,12 +304,9 @@ def writer_benchmark(image_size: int = 16) -> Benchmark:
     writers, labels = (np.repeat(part.ravel(), table.ravel()) for part in (writer, label))
     prototypes = rng.random((5, 1, image_size, image_size))
     noise = 0.3 * rng.standard_normal((len(labels), 1, image_size, image_size))
-    pool = ImagePool.in_memory(
-        (np.clip(prototypes[labels] + noise, 0, 1) * 255).astype(np.uint8),
-        labels,
-        [f"character {i}" for i in range(5)],
-        writers=writers,
-    )
+    images = (np.clip(prototypes[labels] + noise, 0, 1) * 255).astype(np.uint8)
+    names = tuple(f"character {i}" for i in range(5))
+    pool = ImagePool(images, labels, names, "made of writers", writers=writers)
     tasks = [WriterTasks(pool, np.arange(first, first + 4)) for first in (0, 4, 8, 12)]
     return Benchmark.of("made", *tasks)
 
@@ -314,4 +320,4 @@ def trainable(**changes: object) -> TrialSpec:
         "train": {"way": 3, "shot": 1, "query": 2, "tasks_per_batch": 2},
         **changes,
     }
-    return TrialSpec.from_canonical(plain)
+    return TrialSpec.model_validate(plain, strict=False)

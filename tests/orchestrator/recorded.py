@@ -1,5 +1,6 @@
 """Finished run folders, a trial for each learning rate and seed."""
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -8,9 +9,8 @@ import numpy as np
 
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, EpochRecord, TaskScores
-from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol, Protocol, Tasks
-from fsl_sweep.orchestrator.records.spec import Optimizer, Selectors, TrialSpec
+from fsl_sweep.orchestrator.records.spec import Optimizer, TrialSpec
 
 TASKS = 6
 
@@ -40,13 +40,12 @@ def run_folder(
     specs = [spec(lr, seed) for lr, seed in product(lrs, seeds)]
     axes = {"optimizer.lr"} if len(lrs) > 1 else set()
     planned = tuple(
-        PlannedTrial(one.id, name, one.configuration, dict.fromkeys(axes, one.optimizer.lr), one)
+        replace(made.planned(one, name), hyperparameters=dict.fromkeys(axes, one.optimizer.lr))
         for name, one in product(methods, specs)
     )
     ledger, main = Ledger(path), protocol(tasks, fingerprint)
-    plan = Plan(
-        path.name, "0" * 16, fingerprint, planned, (main,), Selectors(), {}, cautions=cautions
-    )
+    plan = made.plan(*planned, name=path.name)
+    plan = replace(plan, fingerprint=fingerprint, protocols=(main,), cautions=cautions)
     ledger.write_plan(plan, "")
     for one in specs:
         storage = ledger.trial(one.id)

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fsl_sweep.orchestrator.run import Run
+from fsl_sweep.orchestrator.records.measures import Measure
+from fsl_sweep.orchestrator.run import Run, load_run
 
 CHOICE = ["method", "seed", "snapshot_selector", "hyperparameter_selector"]
 
@@ -59,3 +60,16 @@ def made(**changes: object) -> pd.DataFrame:
 def written(frame: pd.DataFrame, path: Path) -> Path:
     frame.to_csv(path, index=False)
     return path
+
+
+def accuracies(
+    path: Path, protocol: str, method: str, measure: Measure = "novel"
+) -> list[np.ndarray]:
+    """Of each report task under a protocol what val / val chose for each seed, looked up."""
+    run = load_run(path)
+    source = run._source
+    trials = {t.trial: t for t in source.histories(source.protocol(protocol), source.protocol())}
+    return [
+        trials[s.trial].scores[measure, "report"].load()[trials[s.trial].index(s.epoch)]
+        for s in (chosen.snapshot for chosen in run.chosen(method))
+    ]

@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from trained import EPISODES
 
 from fsl_sweep.datasets.preparing.opening import open_benchmark
-from fsl_sweep.learners.backbones.timm import load_timm
+from fsl_sweep.learners.backbones.library import load_timm
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.measuring.images import PoolImages

@@ -4,10 +4,12 @@ import io
 import itertools
 
 import numpy as np
+import pyarrow.parquet as pq
 import torch
 from evaluated import CPU, built, counts
 from made import main_of, planned, trainable
 
+from fsl_sweep.orchestrator.ledger.columns import scores_of
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.trial.training import Training
 from fsl_sweep.orchestrator.trial.trial import Trial
@@ -36,15 +38,15 @@ def content(storage, data, protocol=None):
     """Snapshots byte for byte, counts and losses of each epoch that a trial recorded."""
     files = sorted((storage.folder.path / "snapshots").iterdir())
     snapshots = {file.name: file.read_bytes() for file in files}
-    return snapshots, *numbers(storage, data, protocol, [int(name[:4]) for name in snapshots])
+    return snapshots, *numbers(storage, data, protocol)
 
 
-def numbers(storage, data, protocol=None, epochs=(1, 2, 3)):
-    """Counts and losses of epochs."""
-    main_id = (protocol or main_of(data)).id
-    records = [storage.read_epoch(epoch, main_id) for epoch in epochs]
-    losses = [str(record.train_loss) for record in records]  # a submission's are not numbers
-    return [counts(record.scores) for record in records], losses
+def numbers(storage, data, protocol=None):
+    """Counts and losses of the epochs of a trial that has ended."""
+    name = f"measured/{(protocol or main_of(data)).id}.parquet"
+    table = pq.read_table(storage.folder.path / name)
+    rows = [counts(scores_of(table.slice(at, 1))) for at in range(len(table))]
+    return rows, storage.folder.read_json("end.json")["epochs"]["train_loss"]
 
 
 def training(data, **changes):

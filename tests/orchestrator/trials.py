@@ -74,6 +74,21 @@ def trial(
     )
 
 
+def rising(methods: Sequence[str], seeds: int, epochs: int) -> list[TrialHistory]:
+    """Trials of two configurations whose curves rise; each method has 2 points more NovelGen."""
+    generator, time = np.random.default_rng(0), np.arange(epochs) / epochs
+    trials: list[TrialHistory] = []
+    for rank, method in enumerate(methods):
+        for rate in ("0.1", "0.01"):
+            for seed in range(seeds):
+                base, val, novel = (
+                    start + 0.2 * (1 - np.exp(-5 * time)) + generator.normal(0, 0.005, epochs)
+                    for start in (0.6, 0.5, 0.4 + 0.02 * rank)
+                )
+                trials.append(trial(method, rate, seed, base=base, val=val, novel=novel))
+    return trials
+
+
 def replicates(
     method: str, novel: Sequence[Sequence[float]], *, spread: float = 0.0, **columns: Any
 ) -> list[TrialHistory]:

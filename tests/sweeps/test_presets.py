@@ -3,7 +3,6 @@
 import re
 import shlex
 from functools import cache
-from itertools import product
 from typing import Any
 
 import pytest
@@ -16,8 +15,6 @@ from fsl_sweep.orchestrator.cli.planned import show_plan
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
 from fsl_sweep.orchestrator.planning.prepare import prepare
 from fsl_sweep.orchestrator.records.measures import MEASURES
-from fsl_sweep.orchestrator.records.model import digest
-from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.sweepfile.axes import axis_kind, merged_settings
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep, presets
 
@@ -51,17 +48,6 @@ def test_a_dry_run_plans_and_says_what_is_missing(name, capsys, tmp_path, monkey
         steps = re.search(r"to train: (.*)", text)[1]
         words = " ".join(file(name).replace("\n#", "\n").split())
         assert f"Cost: {len(plan.specs)} trials, {steps}" in words
-
-
-@pytest.mark.parametrize("name", presets())
-def test_a_trials_id_is_the_hash_of_its_own_specification(name):
-    plan = plan_sweep(load_sweep(name, ["cross_validation={folds: 2}", "seeds=[0, 5]"]))
-    for trial in plan.trials:
-        assert trial.id == digest(trial.spec.canonical())
-        assert trial.configuration == trial.spec.configuration
-        assert TrialSpec.from_canonical(trial.spec.canonical()) == trial.spec
-    folds = {(trial.spec.seed, trial.fold) for trial in plan.trials}
-    assert folds == set(product((0, 5), (None, 0, 1)))
 
 
 def leaves(value: Any, path: str = "") -> dict[str, Any]:

@@ -1,8 +1,6 @@
 """Procedural handwriting: the embedded benchmark, and the ground truth that real data lacks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, final
 
@@ -10,8 +8,8 @@ import numpy as np
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
-from fsl_sweep.datasets.benchmarks.glyphs.render import Jitter, draw_writers, render_character
-from fsl_sweep.datasets.benchmarks.glyphs.strokes import ATTRIBUTES, Character, draw_characters
+from fsl_sweep.datasets.benchmarks.glyphs.render import draw_writers, render_character
+from fsl_sweep.datasets.benchmarks.glyphs.strokes import ATTRIBUTES, draw_characters
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.source import AbstractBenchmark, Options, Progress
@@ -71,22 +69,18 @@ _SPLIT_OPTIONS = {*_ALPHABETS, "held_out", "tasks", *_ATTRIBUTE_OPTIONS}
 
 
 @final
-@dataclass(frozen=True)
 class GlyphWorld:
-    """All alphabets, characters and writers of one seed.
+    """All alphabets, characters (one for each class) and writers of one seed.
 
     Classes are numbered alphabet by alphabet. A character or writer depends only on the seed and
     its own numbers, so that a larger world contains the smaller one.
     """
 
-    options: GlyphOptions
-
-    @cached_property
-    def characters(self) -> tuple[Character, ...]:
-        """Draw one character for each class."""
-        seed, size = self.options.seed, self.options.classes_per_alphabet
-        alphabets = range(_alphabets(self.options))
-        return tuple(c for alphabet in alphabets for c in draw_characters(seed, alphabet, size))
+    def __init__(self, options: GlyphOptions) -> None:
+        self.options = options
+        seed, size = options.seed, options.classes_per_alphabet
+        alphabets = range(sum(_alphabets(options)))
+        self.characters = [c for a in alphabets for c in draw_characters(seed, a, size)]
 
     def render(
         self, classes: Sequence[int], count: int, seed: int | None = None
@@ -101,14 +95,15 @@ class GlyphWorld:
         """
         purpose = ("pool",) if seed is None else ("fresh", str(seed))
         options = self.options
-        jitter = Jitter(options.wobble, options.drift, options.turn, options.speckle)
+        jitter = options.model_dump(include={"wobble", "drift", "turn", "speckle"})
         people = draw_writers(options.seed, options.writers, options.spread)
         drawn = []
         for label in classes:
             alphabet, position = divmod(int(label), options.classes_per_alphabet)
             rng = named_generator(options.seed, *purpose, str(alphabet), str(position))
             strokes = self.characters[label].strokes
-            drawn.append(render_character(strokes, count, options.image_size, people, jitter, rng))
+            size = options.image_size
+            drawn.append(render_character(strokes, count, size, people, rng, **jitter))
         images, writers = zip(*drawn, strict=True)
         return np.stack(images)[:, :, None], np.stack(writers)
 
@@ -124,7 +119,7 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
 
     def pool_options(self, options: GlyphOptions) -> dict[str, Any]:
         """Return all options but those of the split, and the number of alphabets in all."""
-        return {**options.model_dump(exclude=_SPLIT_OPTIONS), "alphabets": _alphabets(options)}
+        return {**options.model_dump(exclude=_SPLIT_OPTIONS), "alphabets": sum(_alphabets(options))}
 
     def signature(self, options: GlyphOptions, root: Path | None) -> str:
         """Return a constant: there is no source, the pool options determine everything."""
@@ -171,17 +166,14 @@ class Glyphs(AbstractBenchmark[GlyphOptions]):
         """Count the classes of each split; the draw decides how many writers or attributes."""
         if options.tasks != "classes":
             return {}
-        size = options.classes_per_alphabet
-        return {
-            "base": options.base_alphabets * size,
-            "val": options.val_alphabets * size,
-            "novel": options.novel_alphabets * size,
-        }
+        numbers = zip(MEASURED, _alphabets(options), strict=True)
+        return {split: number * options.classes_per_alphabet for split, number in numbers}
 
     def unit(self, options: GlyphOptions) -> str:
         """Return the unit ``classes``, ``writers`` or ``attributes``."""
         return options.tasks.removesuffix("-ood")
 
 
-def _alphabets(options: GlyphOptions) -> int:
-    return options.base_alphabets + options.val_alphabets + options.novel_alphabets
+def _alphabets(options: GlyphOptions) -> tuple[int, int, int]:
+    """Return the alphabets of base, val and novel."""
+    return options.base_alphabets, options.val_alphabets, options.novel_alphabets

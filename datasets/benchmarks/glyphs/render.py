@@ -47,41 +47,33 @@ def draw_writers(seed: int, count: int, spread: float) -> Writers:
     )
 
 
-@dataclass(frozen=True)
-class Jitter:
-    """How much two examples of a character differ, whoever draws them; 0 is not at all.
-
-    Attributes:
-        wobble: displacement of single control points, for a square of side 2.
-        drift: displacement of whole strokes against each other, in the same unit.
-        turn: rotation, slant, scale and shift of the whole character.
-        speckle: the share of the grey range that pixel noise covers, in [0, 1].
-    """
-
-    wobble: float
-    drift: float
-    turn: float
-    speckle: float
-
-
 def render_character(
     strokes: np.ndarray,
     count: int,
     image_size: int,
     writers: Writers,
-    jitter: Jitter,
     rng: np.random.Generator,
+    *,
+    wobble: float,
+    drift: float,
+    turn: float,
+    speckle: float,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Render ``count`` independent examples of a character's ``strokes`` ``[S, CONTROLS, 2]``.
 
-    Each example's writer is drawn uniformly.
+    Each example's writer is drawn uniformly. Two examples differ, whoever draws them, by:
+
+    * ``wobble``: displacement of single control points, for a square of side 2.
+    * ``drift``: displacement of whole strokes against each other, in the same unit.
+    * ``turn``: rotation, slant, scale and shift of the whole character.
+    * ``speckle``: the share of the grey range that pixel noise covers, in [0, 1].
 
     Returns:
         uint8 images ``[count, image_size, image_size]``, ink bright on black, and int64 writers
         ``[count]``.
     """
     writer = rng.integers(0, len(writers.slant), count)
-    points = _written(strokes, writers, writer, jitter, rng)  # (N, S, CONTROLS, 2)
+    points = _written(strokes, writers, writer, (wobble, drift, turn), rng)  # (N, S, CONTROLS, 2)
     pen = _pen(image_size)
     radius = writers.thickness[writer] * (0.85 + 0.3 * rng.random(count)) * image_size / 2
     noise = rng.random((count, image_size, image_size), dtype=np.float32)
@@ -90,7 +82,7 @@ def render_character(
     for start in range(0, count, block):
         part = slice(start, start + block)
         ink = _ink(_traced(points[part], pen, image_size), radius[part], image_size)
-        ink += np.float32(jitter.speckle) * (noise[part] - np.float32(0.5))
+        ink += np.float32(speckle) * (noise[part] - np.float32(0.5))
         images[part] = (np.clip(ink, 0, 1) * np.float32(255) + np.float32(0.5)).astype(np.uint8)
     return images, writer
 
@@ -107,15 +99,16 @@ def _written(
     strokes: np.ndarray,
     writers: Writers,
     writer: np.ndarray,
-    jitter: Jitter,
+    jitter: tuple[float, float, float],
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Return control points as each writer puts them on paper, ``[N, S, CONTROLS, 2]``."""
     count, size = len(writer), len(strokes)
+    wobble, drift, turning = jitter
     tremor = writers.tremor[writer][:, None, None, None]
-    points = strokes + jitter.wobble * tremor * _bell(rng, (count, size, CONTROLS, 2))
-    points = points + jitter.drift * _bell(rng, (count, size, 1, 2))
-    turn = jitter.turn * _bell(rng, (count, 6))
+    points = strokes + wobble * tremor * _bell(rng, (count, size, CONTROLS, 2))
+    points = points + drift * _bell(rng, (count, size, 1, 2))
+    turn = turning * _bell(rng, (count, 6))
     half = 0.12 * turn[:, 0]  # the tangent of half the angle: rotation without a sine
     cos, sin = (1 - half * half) / (1 + half * half), 2 * half / (1 + half * half)
     scale = writers.size[writer] * (1 + 0.14 * turn[:, 1])

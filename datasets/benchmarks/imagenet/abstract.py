@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,12 +12,13 @@ from pydantic import Field
 
 from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
 from fsl_sweep.datasets.benchmarks.imagenet.folders import (
-    ClassImages,
     ListedClass,
     further_classes,
     open_classes,
 )
+from fsl_sweep.datasets.files.decoding import read_image
 from fsl_sweep.datasets.files.digests import canonical_digest
+from fsl_sweep.datasets.files.file_tree import FileTree
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.source import AbstractBenchmark, Options, Part, Progress, append_images
@@ -57,7 +59,6 @@ class AbstractImagenet(AbstractBenchmark[Any]):
 
     Attributes:
         listed: the classes.
-        folders: names of folders in which the source may lie.
         pickles: how pickled files are called; they go before class folders.
     """
 
@@ -65,7 +66,6 @@ class AbstractImagenet(AbstractBenchmark[Any]):
     version = 1
     pooled = frozenset({"image_size", "unused_classes"})
     listed: ClassVar[tuple[ListedClass, ...]]
-    folders: ClassVar[tuple[str, ...]]
     pickles: ClassVar[str]
 
     @abstractmethod
@@ -76,9 +76,10 @@ class AbstractImagenet(AbstractBenchmark[Any]):
     def unpickled(self, files: Sequence[Path]) -> Pickled:
         """Read the classes and images of pickled files."""
 
-    def parts(self, source: Mapping[str, ClassImages], root: Path) -> Iterable[Part]:
+    def parts(self, source: Mapping[str, FileTree], root: Path) -> Iterable[Part]:
         """List the images of class folders: all, class by class."""
-        return [(label, c.members, c.image) for label, c in enumerate(source.values())]
+        trees = enumerate(source.values())
+        return [(n, tree.members, partial(read_image, tree, colour="rgb")) for n, tree in trees]
 
     def signed(self, images: Mapping[str, str], root: Path) -> Any:
         """Return what the signature digests, from the signature of each class's images."""
@@ -90,7 +91,7 @@ class AbstractImagenet(AbstractBenchmark[Any]):
             source = self._opened(options, root, stack)
             if isinstance(source, list):
                 return canonical_digest([[path.name, path.stat().st_size] for path in source])
-            images = {name: images.signature() for name, images in source.items()}
+            images = {name: _files_signature(tree) for name, tree in source.items()}
             return canonical_digest(self.signed(images, self.source_path(root)))
 
     def prepare(
@@ -136,31 +137,33 @@ class AbstractImagenet(AbstractBenchmark[Any]):
 
     def _opened(
         self, options: ImagenetOptions, root: Path | None, stack: ExitStack
-    ) -> list[Path] | dict[str, ClassImages]:
+    ) -> list[Path] | dict[str, FileTree]:
         """Open pickled files, or the images of every class, which the stack keeps open.
 
         Unused classes come last.
         """
-        start, wanted = self.source_path(root), [c.name for c in self.listed]
-        places = [start, *(start / name for name in self.folders)]
-        for place in places:
-            if files := self.pickled(place):
-                if options.unused_classes:
-                    raise MissingData(
-                        f"{place} has {self.pickles}, which hold no unused classes. Give the class "
-                        "folders of ImageNet, or leave unused_classes out."
-                    )
-                return files
-        for place in places:
-            if place.exists() and (classes := open_classes(place, wanted, stack)):
-                if options.unused_classes:
-                    further = further_classes(place, wanted, options.unused_classes, stack)
-                    classes |= open_classes(place, further, stack) or {}
-                return classes
+        place, wanted = self.source_path(root), [c.name for c in self.listed]
+        if files := self.pickled(place):
+            if options.unused_classes:
+                raise MissingData(
+                    f"{place} has {self.pickles}, which hold no unused classes. Give the class "
+                    "folders of ImageNet, or leave unused_classes out."
+                )
+            return files
+        if classes := open_classes(place, wanted, stack):
+            if options.unused_classes:
+                further = further_classes(place, wanted, options.unused_classes, stack)
+                classes |= open_classes(place, further, stack) or {}
+            return classes
         raise MissingData(
-            f"{self.name} is not in {start}: neither {self.pickles} nor class folders such as "
+            f"{self.name} is not in {place}: neither {self.pickles} nor class folders such as "
             f"{wanted[0]} (directly, or under train, val and test). Get {self.download}."
         )
+
+
+def _files_signature(tree: FileTree) -> str:
+    """Digest the files' names, sizes and stamps, not their folders; hex."""
+    return canonical_digest([[m.path.rpartition("/")[2], m.size, m.stamp] for m in tree.members])
 
 
 def complete_files(root: Path, names: Sequence[str]) -> list[Path] | None:

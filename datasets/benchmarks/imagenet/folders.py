@@ -10,15 +10,11 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-from PIL import Image
 
 from fsl_sweep.datasets.benchmark import MEASURED
 from fsl_sweep.datasets.files.archives import open_tree
-from fsl_sweep.datasets.files.decoding import read_image
-from fsl_sweep.datasets.files.digests import canonical_digest
 from fsl_sweep.datasets.files.file_tree import FileTree, Member
 from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.splits.drawn import read_facts
@@ -61,23 +57,6 @@ _INSIDE = ("", "train", "val", "test", "images", "ILSVRC/Data/CLS-LOC/train", "D
 _SHOWN = 5
 
 
-@dataclass(frozen=True)
-class ClassImages:
-    """The files of one class, sorted by path, and the tree to read them from."""
-
-    tree: FileTree
-    members: Sequence[Member]
-
-    def signature(self) -> str:
-        """Digest the files' names, sizes and stamps, not their folders; hex."""
-        rows = [[m.path.rpartition("/")[2], m.size, m.stamp] for m in self.members]
-        return canonical_digest(rows)
-
-    def image(self, member: Member) -> Image.Image:
-        """Read the image in one of its files, in colour."""
-        return read_image(self.tree, member, "rgb")
-
-
 def further_classes(
     root: Path, listed: Sequence[str], count: int, stack: ExitStack
 ) -> Sequence[str]:
@@ -101,10 +80,8 @@ def further_classes(
     return sorted(named_generator(0, "unused classes").permutation(others)[:count].tolist())
 
 
-def open_classes(
-    root: Path, wanted: Sequence[str], stack: ExitStack
-) -> dict[str, ClassImages] | None:
-    """Open the images of every wanted class; None without any of them.
+def open_classes(root: Path, wanted: Sequence[str], stack: ExitStack) -> dict[str, FileTree] | None:
+    """Open a tree of the images of each wanted class; None without any of them.
 
     ``wanted`` are WordNet ids; ``stack`` keeps archives open.
     """
@@ -123,21 +100,19 @@ def open_classes(
         )
     for name, images in classes.items():
         if not images.members:
-            raise BadData(f"Class folder {images.tree.where} ({name}) holds no images.")
+            raise BadData(f"Class folder {images.where} ({name}) holds no images.")
     return {name: classes[name] for name in wanted}
 
 
-def _in_folders(root: Path, wanted: Sequence[str], stack: ExitStack) -> dict[str, ClassImages]:
-    classes: dict[str, ClassImages] = {}
+def _in_folders(root: Path, wanted: Sequence[str], stack: ExitStack) -> dict[str, FileTree]:
+    classes: dict[str, FileTree] = {}
     for place in (root / inside for inside in _INSIDE):
         # ImageNet has every class in train and in val: the first place counts.
         for name in wanted:
             if name not in classes and (place / name).is_dir():
-                tree = stack.enter_context(open_tree(place / name))
-                classes[name] = ClassImages(tree, tree.members)
+                classes[name] = stack.enter_context(open_tree(place / name))
         if not classes and place.is_dir() and _is_flat(place):
-            tree = stack.enter_context(open_tree(place))
-            return _grouped(tree, wanted)
+            return _grouped(stack.enter_context(open_tree(place)), wanted)
     return classes
 
 
@@ -146,7 +121,7 @@ def _is_flat(place: Path) -> bool:
         return any(_FLAT.fullmatch(entry.name) for entry in entries)
 
 
-def _grouped(tree: FileTree, wanted: Sequence[str]) -> dict[str, ClassImages]:
+def _grouped(tree: FileTree, wanted: Sequence[str]) -> dict[str, FileTree]:
     known = frozenset(wanted)
     groups: dict[str, dict[str, list[Member]]] = {}
     for member in tree.members:
@@ -154,7 +129,7 @@ def _grouped(tree: FileTree, wanted: Sequence[str]) -> dict[str, ClassImages]:
         if name in known:
             groups.setdefault(name, {}).setdefault(folder, []).append(member)
     return {
-        name: ClassImages(tree, tuple(_one_place(tree, name, places)))
+        name: replace(tree, members=_one_place(tree, name, places))
         for name, places in groups.items()
     }
 

@@ -27,8 +27,9 @@ from fsl_sweep.datasets.benchmarks.imagenet.abstract import (
     Pickled,
     complete_files,
 )
-from fsl_sweep.datasets.benchmarks.imagenet.folders import ClassImages, mini_classes
-from fsl_sweep.datasets.files.file_tree import Member
+from fsl_sweep.datasets.benchmarks.imagenet.folders import mini_classes
+from fsl_sweep.datasets.files.decoding import read_image
+from fsl_sweep.datasets.files.file_tree import FileTree, Member
 from fsl_sweep.datasets.files.pickles import as_text, load_dict, whole_numbers
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
@@ -59,7 +60,6 @@ class MiniImagenet(AbstractImagenet):
 
     name = "mini-imagenet"
     listed = mini_classes()
-    folders = ("mini-imagenet", "miniImageNet")
     pickles = _PICKLES
     download = (
         "ImageNet (ILSVRC 2012, training images) from https://image-net.org/download, or "
@@ -98,13 +98,14 @@ class MiniImagenet(AbstractImagenet):
         """Add the lists beside the images."""
         return [images, _listed_images(root)]
 
-    def parts(self, source: Mapping[str, ClassImages], root: Path) -> Iterable[Part]:
+    def parts(self, source: Mapping[str, FileTree], root: Path) -> Iterable[Part]:
         """List class by class miniImageNet's 600 images, then what else a base class has."""
         positions = _listed_images(root)
         base = {listed.name for listed in self.listed if listed.split == "base"}
-        for label, (name, images) in enumerate(source.items()):
-            official, further = _official(name, images, positions.get(name))
-            yield label, [*official, *(further if name in base else ())], images.image
+        for label, (name, tree) in enumerate(source.items()):
+            official, further = _official(name, tree, positions.get(name))
+            members = [*official, *(further if name in base else ())]
+            yield label, members, partial(read_image, tree, colour="rgb")
 
     def assemble(self, options: ImagenetOptions, pools: Mapping[str, ImagePool]) -> Benchmark:
         """Split classes by the published lists, base examples as the class's description says."""
@@ -113,7 +114,8 @@ class MiniImagenet(AbstractImagenet):
         counts = np.bincount(pool.labels, minlength=len(pool.class_names))
         if not (counts[split["base"]] > OFFICIAL_IMAGES).all():
             return super().assemble(options, pools)
-        official = _first_of_each(pool.labels, OFFICIAL_IMAGES)
+        place = np.arange(len(pool)) - np.searchsorted(pool.labels, pool.labels)  # in its class
+        official = place < OFFICIAL_IMAGES
         base = np.isin(pool.labels, split["base"])
         return Benchmark.of(
             self.name,
@@ -124,24 +126,15 @@ class MiniImagenet(AbstractImagenet):
         )
 
 
-def _first_of_each(labels: np.ndarray, count: int) -> np.ndarray:
-    """Mark the examples that are among the first ``count`` of their class, bool ``[N]``."""
-    order = np.argsort(labels, kind="stable")
-    starts = np.searchsorted(labels[order], labels[order])
-    among = np.empty(len(labels), dtype=bool)
-    among[order] = np.arange(len(labels)) - starts < count
-    return among
-
-
 def _official(
-    name: str, images: ClassImages, positions: Sequence[int] | None
+    name: str, tree: FileTree, positions: Sequence[int] | None
 ) -> tuple[list[Member], list[Member]]:
     """Return a class's 600 images, and the rest, each in the order of ImageNet's numbers.
 
     The lists of Ravi and Larochelle name an image by its position among the class's files in
     ImageNet. Without those lists the 600 are drawn, the same ones for every user.
     """
-    members = sorted(images.members, key=lambda member: _number(member.path))
+    members = sorted(tree.members, key=lambda member: _number(member.path))
     if len(members) <= OFFICIAL_IMAGES:
         return members, []
     if positions is None:
@@ -152,7 +145,7 @@ def _official(
     if not taken <= set(range(1, len(members) + 1)):
         raise BadData(
             f"The lists {', '.join(_CSV)} name image {max(taken)} of class {name}, but "
-            f"{images.tree.where} has {len(members)}. Is the training part of ImageNet complete?"
+            f"{tree.where} has {len(members)}. Is the training part of ImageNet complete?"
         )
     return (
         [members[position - 1] for position in sorted(taken)],

@@ -34,8 +34,6 @@ _FILES = tuple(
     f"{part}_{what}.pkl" for part in ("train", "val", "test") for what in ("images_png", "labels")
 )
 _CLASSES = {"base": 351, "val": 97, "novel": 160}
-_SUPERCLASSES = {"base": 20, "val": 6, "novel": 8}
-_MOST_SUPERCLASSES = 1000  # their numbers have gaps
 
 
 @final
@@ -44,7 +42,6 @@ class TieredImagenet(AbstractImagenet):
 
     name = "tiered-imagenet"
     listed = tiered_classes()
-    folders = ("tiered-imagenet", "tieredImageNet")
     pickles = _PICKLES
     download = (
         f"tiered-imagenet.tar, extracted ({_PICKLES}), from the address in the README of "
@@ -92,22 +89,14 @@ def _labels(path: Path, split: str) -> tuple[list[ListedClass], np.ndarray]:
     specific = _numbers(path, sheet, "label_specific")
     general = _numbers(path, sheet, "label_general")
     labels, examples = np.unique(specific, return_index=True)
-    whole = len(specific) == len(general) and len(labels) == labels[-1] + 1 == _CLASSES[split]
-    owners = general[examples] if whole else general
-    if (
-        not whole
-        or len(np.unique(owners)) != _SUPERCLASSES[split]
-        or (owners[specific] != general).any()
-        or general.max() >= _MOST_SUPERCLASSES
-    ):
+    if len(specific) != len(general) or not len(labels) == labels[-1] + 1 == _CLASSES[split]:
         raise BadData(
             f"{path} must have the {_CLASSES[split]} classes of the published split, numbered "
-            f"from 0, each in one of {_SUPERCLASSES[split]} superclasses."
+            "from 0, and the superclass of each image."
         )
-    words = _words(path, sheet, "label_specific_str", len(labels), f"class {split}")
-    above = _words(path, sheet, "label_general_str", general.max() + 1, f"superclass {split}")
-    listed = [ListedClass(w, split, above[g]) for w, g in zip(words, owners, strict=True)]
-    return listed, specific
+    words = _words(path, sheet, "label_specific_str", labels, f"class {split}")
+    above = _words(path, sheet, "label_general_str", general[examples], f"superclass {split}")
+    return [ListedClass(w, split, a) for w, a in zip(words, above, strict=True)], specific
 
 
 def _numbers(path: Path, sheet: Mapping[str, Any], key: str) -> np.ndarray:
@@ -117,15 +106,17 @@ def _numbers(path: Path, sheet: Mapping[str, Any], key: str) -> np.ndarray:
     return numbers
 
 
-def _words(path: Path, sheet: Mapping[str, Any], key: str, count: int, instead: str) -> list[str]:
-    """Return names by number; where the file lacks one, as real ones do, it is made up."""
+def _words(
+    path: Path, sheet: Mapping[str, Any], key: str, numbers: np.ndarray, instead: str
+) -> list[str]:
+    """Return the names of numbers; where the file lacks one, as real ones do, it is made up."""
     words = sheet.get(key, [])
     if isinstance(words, np.ndarray):
         words = words.tolist()
     if not isinstance(words, list) or not all(isinstance(word, str | bytes) for word in words):
         raise BadData(f"{path}: '{key}' must be a list of names.")
     texts = [w if isinstance(w, str) else w.decode("utf-8", "replace") for w in words]
-    return [texts[n] if n < len(texts) else f"{instead} {n}" for n in range(count)]
+    return [texts[n] if n < len(texts) else f"{instead} {n}" for n in numbers.tolist()]
 
 
 def _distinct(classes: Sequence[ListedClass]) -> list[ListedClass]:

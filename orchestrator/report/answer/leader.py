@@ -8,87 +8,50 @@ from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import RunContent
 from fsl_sweep.orchestrator.report.wording import some
 from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
-from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.results import Strategy, identical
 from fsl_sweep.orchestrator.statistics.comparison import Comparison, Verdict
 from fsl_sweep.orchestrator.text.printed import counted
 
 
 class Leader:
-    """The best method under one strategy, against each other one.
+    """The best method under one strategy, against each other one; some method has a cell under it.
 
-    Some method has a cell under the strategy.
+    Attributes:
+        report, strategy: which ones.
+        order: the methods' cells, best first.
+        methods: their names, best first.
+        absent: the planned methods that have no cell under the strategy.
+        tied: the methods with the best mean: one if there is a leader.
+        lead: by how much the best is above the second, in accuracy; 0 if there is no other.
+        copied: the methods whose seeds have the same scores: no sample of training again.
+        mixed: whether only some methods answer among all base classes.
+        seeds: the number of seeds of the best two: the fewer.
+        single: those of the best two that have one seed.
+        against: the best minus each other one that has tasks in common with it, best first.
+        undecided: the methods that the best is neither better than nor equivalent to, best first.
+        rival: the best of the undecided methods, or else the second.
     """
 
     def __init__(self, report: RunContent, strategy: Strategy) -> None:
         self.report, self.strategy = report, strategy
-
-    @cached_property
-    def order(self) -> Sequence[Summary]:
-        """Return the methods' cells, best first."""
-        ranking = next(r for r in self.report.rankings if r.strategy == self.strategy)
-        cells = {cell.method: cell for cell in self.report.summaries_of(self.strategy)}
-        return [cells[method] for method in ranking.methods]
-
-    @cached_property
-    def methods(self) -> Sequence[str]:
-        """Return their names, best first."""
-        return [cell.method for cell in self.order]
-
-    @cached_property
-    def against(self) -> dict[str, Comparison]:
-        """Return the best minus each other one that has tasks in common with it, best first."""
-        pairs = self.report.differences_under(self.strategy)
-        best = self.methods[0]
-        differences = {method: _minus(pairs, best, method) for method in self.methods}
-        return {method: result for method, result in differences.items() if result is not None}
-
-    @property
-    def absent(self) -> list[str]:
-        """Return the planned methods that have no cell under the strategy."""
-        return [method for method in self.report.completeness.seeds if method not in self.methods]
-
-    @property
-    def tied(self) -> list[str]:
-        """Return the methods with the best mean: one if there is a leader."""
-        best = self.order[0].reported.mean
-        return [c.method for c in self.order if round(best - c.reported.mean, 9) == 0]
-
-    @property
-    def lead(self) -> float:
-        """Return by how much the best is above the second, in accuracy; 0 if there is no other."""
-        return self.order[0].reported.mean - self.order[1].reported.mean if self.order[1:] else 0.0
-
-    @property
-    def copied(self) -> list[str]:
-        """Return the methods whose seeds have the same scores: no sample of training again."""
-        return [cell.method for cell in self.order if identical(cell.choices)]
-
-    @property
-    def mixed(self) -> bool:
-        """Return whether only some methods answer among all base classes."""
-        return len({cell.among_all for cell in self.order}) > 1
-
-    @property
-    def seeds(self) -> int:
-        """Return the number of seeds of the best two: the fewer."""
-        return min(len(cell.choices) for cell in self.order[:2])
-
-    @property
-    def single(self) -> list[str]:
-        """Return those of the best two that have one seed."""
-        return [cell.method for cell in self.order[:2] if len(cell.choices) == 1]
-
-    @cached_property
-    def undecided(self) -> list[str]:
-        """Return the methods that the best is neither better than nor equivalent to, best first."""
+        ranking = next(r for r in report.rankings if r.strategy == strategy)
+        cells = {cell.method: cell for cell in report.summaries_of(strategy)}
+        self.order = order = [cells[method] for method in ranking.methods]
+        self.methods = methods = [cell.method for cell in order]
+        self.absent = [name for name in report.completeness.seeds if name not in methods]
+        means = [cell.reported.mean for cell in order]
+        self.tied = [cell.method for cell in order if round(means[0] - cell.reported.mean, 9) == 0]
+        self.lead = means[0] - means[1] if means[1:] else 0.0
+        self.copied = [cell.method for cell in order if identical(cell.choices)]
+        self.mixed = len({cell.among_all for cell in order}) > 1
+        self.seeds = min(len(cell.choices) for cell in order[:2])
+        self.single = [cell.method for cell in order[:2] if len(cell.choices) == 1]
+        pairs = report.differences_under(strategy)
+        results = {other: _minus(pairs, methods[0], other) for other in methods}
+        self.against = {other: result for other, result in results.items() if result is not None}
         decided = ("better", "equivalent")
-        return [m for m, result in self.against.items() if result.verdict not in decided]
-
-    @property
-    def rival(self) -> str | None:
-        """Return the best of the undecided methods, or else the second."""
-        return (self.undecided or [*self.methods[1:], None])[0]
+        self.undecided = [m for m, result in self.against.items() if result.verdict not in decided]
+        self.rival = (self.undecided or [*methods[1:], None])[0]
 
     @property
     def decided(self) -> bool:

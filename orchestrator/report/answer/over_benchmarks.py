@@ -33,17 +33,27 @@ def answer_over_benchmarks(report: BenchmarksContent) -> Answer:
     }
     better = bool(against) and all(r.verdict in ("better", "worse") for r in against.values())
     decided = better and report.complete and not lead.oracle and not over.absent
+    absent = some(list(dict.fromkeys(m for methods in over.absent.values() for m in methods)))
+    benchmarks = counted(len(over.benchmarks), "benchmark")
+    under = f"under {lead}, over {benchmarks}"
+    so_far = "" if report.complete else "So far, "
     methods = ""
-    if len(order) > 1:
-        benchmarks = counted(len(over.benchmarks), "benchmark")
-        methods = f"{some(tied)} have the same mean under {lead}, over {benchmarks}."
-        if best is not None:
-            second = order[1].method
-            methods = _leads(report, best, second, against[second].effect, decided)
-        methods = f"{'' if report.complete else 'So far, '}{methods}"
-    elif absent := [*dict.fromkeys(m for methods in over.absent.values() for m in methods)]:
-        lacking = f"not every benchmark has {some(absent)} under {lead}"
+    if len(order) < 2 and over.absent:
+        lacking = f"not every benchmark has {absent} under {lead}"
         methods = f"No two methods can be compared over these benchmarks: {lacking}."
+    elif len(order) > 1 and best is None:
+        methods = f"{so_far}{some(tied)} have the same mean {under}."
+    elif len(order) > 1:
+        second, effect = order[1].method, against[order[1].method].effect
+        gap, ends = f"{wording.points(abs(effect.mean))} points", _ends(effect)
+        if not decided:
+            leads = f"{best} leads {second} by {gap} under {lead} on average over {benchmarks}"
+            methods = f"{so_far}{leads}{ends}{_why_not(report, lead, absent)}."
+        elif len(order) == 2:
+            methods = f"{best} is better than {second} by {gap} {under}{ends}."
+        else:
+            text = f"{best} is the best of {len(order)} methods {under}"
+            methods = f"{text}: {gap} above {second}, the next{ends}."
     strategies = _strategies(over, lead, report.base_weight is not None)
     return Answer(
         sentences=tuple(filter(None, [methods, *strategies])),
@@ -53,28 +63,15 @@ def answer_over_benchmarks(report: BenchmarksContent) -> Answer:
     )
 
 
-def _leads(
-    report: BenchmarksContent, best: str, second: str, effect: Interval, decided: bool
-) -> str:
-    """Say which method is best on average, and whether the benchmarks decide it."""
-    over, lead = report.over, report.lead
-    assert over is not None
-    benchmarks = counted(len(over.benchmarks), "benchmark")
-    gap = f"{wording.points(abs(effect.mean))} points"
-    by, ends = f"{gap} under {lead}", _ends(effect)
-    if decided:
-        if len(over.methods) == 2:
-            return f"{best} is better than {second} by {by}, over {benchmarks}{ends}."
-        text = f"{best} is the best of {len(over.methods)} methods under {lead}, over {benchmarks}"
-        return f"{text}: {gap} above {second}, the next{ends}."
-    leads = f"{best} leads {second} by {by} on average over {benchmarks}{ends}"
+def _why_not(report: BenchmarksContent, lead: Strategy, absent: str) -> str:
+    """Say why the benchmarks do not decide which method is best."""
     if not report.complete:
-        return f"{leads}; incomplete benchmarks decide nothing."
-    if lead is not None and lead.oracle:
-        return f"{leads}, where novel scores choose: a reference, not a result."
-    if absent := [*dict.fromkeys(m for methods in over.absent.values() for m in methods)]:
-        return f"{leads}; not every benchmark has {some(absent)}: nothing is decided."
-    return f"{leads}, which does not decide which method is best."
+        return "; incomplete benchmarks decide nothing"
+    if lead.oracle:
+        return ", where novel scores choose: a reference, not a result"
+    if absent:
+        return f"; not every benchmark has {absent}: nothing is decided"
+    return ", which does not decide which method is best"
 
 
 def _ends(effect: Interval) -> str:

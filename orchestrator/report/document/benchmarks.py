@@ -8,7 +8,7 @@ from fsl_sweep.orchestrator.report.answer.answer import answer_of
 from fsl_sweep.orchestrator.report.cautions import cautions_of, stopped
 from fsl_sweep.orchestrator.report.content import BenchmarksContent
 from fsl_sweep.orchestrator.report.document import blocks
-from fsl_sweep.orchestrator.report.document.ranks import ranks
+from fsl_sweep.orchestrator.report.document.conclusions import ranks
 from fsl_sweep.orchestrator.report.wording import some
 from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import OverBenchmarks
 from fsl_sweep.orchestrator.statistics import Interval
@@ -22,7 +22,7 @@ def benchmarks_document(report: BenchmarksContent) -> blocks.Document:
         state = "DIFFERENT METHODS"
     return blocks.Document(
         headline=f"{report.name}: {counted(len(report.reports), 'benchmark')}, {state}",
-        answer=(*map(blocks.Paragraph, answer_of(report).sentences), *_regrets(report)),
+        answer=(*map(blocks.Paragraph, answer_of(report).sentences), *regrets(report)),
         sections=tuple(_sections(report)),
         banner=tuple(_banner(report)),
         complete=state == "complete",
@@ -57,16 +57,22 @@ def _banner(report: BenchmarksContent) -> Iterable[blocks.Block]:
         yield blocks.Paragraph(f"{benchmark} lacks {some(methods)} under {report.lead}.", "alarm")
 
 
-def _regrets(report: BenchmarksContent) -> Iterable[blocks.Block]:
+def regrets(report: BenchmarksContent) -> Iterable[blocks.Forest]:
+    """Return what choosing by each strategy costs, unless there is none to compare."""
     if report.over is None or not report.over.strategies:
         return
     first = (wording.FULL_ORACLE, str(report.lead))
     cells = sorted(report.over.strategies, key=lambda cell: str(cell.strategy) not in first)
     bars = [bar_of(str(c.strategy), c.regret, c.regrets, c.strategy.oracle) for c in cells]
-    note = "Means and 95 % intervals over benchmarks."
-    if len(report.reports) == 2:
-        note = "Means over benchmarks; two have no interval."
+    note = intervals(report)
     yield blocks.Forest("regret, points", tuple(bars), note, least=-100, each="benchmark")
+
+
+def intervals(report: BenchmarksContent) -> str:
+    """Say what the bars of ``bar_of`` are."""
+    if len(report.reports) == 2:
+        return "Means over benchmarks; two have no interval."
+    return "Means and 95 % intervals over benchmarks."
 
 
 def bar_of(

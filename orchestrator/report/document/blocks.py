@@ -7,15 +7,11 @@ from math import nan
 from typing import Literal, TypeVar
 
 T = TypeVar("T")
-Tone = Literal["", "note", "alarm", "good"]
+Tone = Literal["", "note", "alarm", "good", "heading", "command"]
+"""How a paragraph is set: a heading is the title of what follows; a command stays on one line."""
 
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a table: numbers stand to the right, words to the left."""
-
-    name: str
-    numeric: bool = True
+Column = tuple[str, bool]
+"""The name of a column, and whether it holds numbers, which stand to the right."""
 
 
 @dataclass(frozen=True)
@@ -103,21 +99,7 @@ class Forest:
     each: str = "seed"
 
 
-@dataclass(frozen=True)
-class Heading:
-    """The title of what follows within a section."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Lines:
-    """Lines that every format shows as they are, such as commands to copy."""
-
-    lines: tuple[str, ...]
-
-
-Block = Table | Paragraph | Bullets | Forest | Heading | Lines
+Block = Table | Paragraph | Bullets | Forest
 
 
 @dataclass(frozen=True)
@@ -155,18 +137,18 @@ class Document:
         """Return the whole document as a section of another one."""
         blocks = [*self.banner, *self.answer]
         for section in self.sections:
-            blocks += [Heading(section.title), *section.blocks]
+            blocks += [Paragraph(section.title, "heading"), *section.blocks]
         return Section(key, self.headline, tuple(blocks))
 
 
 def words(*names: str) -> tuple[Column, ...]:
     """Return columns of words."""
-    return tuple(Column(name, numeric=False) for name in names)
+    return tuple((name, False) for name in names)
 
 
 def numbers(names: Sequence[str]) -> tuple[Column, ...]:
     """Return columns of numbers."""
-    return tuple(map(Column, names))
+    return tuple((name, True) for name in names)
 
 
 def table(columns: Iterable[Column], rows: Iterable[Row | Sequence[str]]) -> Table:
@@ -200,11 +182,11 @@ def in_parts(table: Table, room: float) -> tuple[list[int], list[list[int]]]:
         The number of characters in the longest line of each column, and the columns of each part.
     """
     rows = [row for group in table.groups for row in group.rows]
-    names = [textwrap.wrap(column.name, WRAPPED) for column in table.columns]
+    names = [textwrap.wrap(name, WRAPPED) for name, _ in table.columns]
     widths = [
         max(map(len, [*name, *(row.cells[at] for row in rows)])) for at, name in enumerate(names)
     ]
-    lead = max([column.numeric for column in table.columns].index(True), 1)
+    lead = max([numeric for _, numeric in table.columns].index(True), 1)
     parts: list[list[int]] = []
     for at in range(lead, len(widths)):
         wanted = [*(parts[-1] if parts else range(lead)), at]

@@ -1,8 +1,9 @@
-"""The tables on conclusions: differences, their stability, budgets, and fronts."""
+"""The tables on conclusions: differences, their stability, ranks, budgets, and fronts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
 
+from fsl_sweep.orchestrator.records.measures import SHOWN_AS
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import RunContent
 from fsl_sweep.orchestrator.report.document import blocks
@@ -13,6 +14,7 @@ from fsl_sweep.orchestrator.report.document.by_strategy import (
 )
 from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
 from fsl_sweep.orchestrator.selection.comparing.stability import Agreement, Stability
+from fsl_sweep.orchestrator.selection.methods import PREDICTORS, MethodRankCorrelation, by_method
 from fsl_sweep.orchestrator.selection.results import Front
 from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS
 
@@ -28,14 +30,6 @@ CHANCE = "chance to be the best, %"
 ENDS = blocks.numbers(["difference", "95 % from", "95 % to", "p (Holm)"])
 
 
-Pair = MethodComparison
-
-
-def _minus(report: RunContent, pair: Pair) -> str:
-    """Name a pair, each method with how many of its seeds are complete unless all are."""
-    return " minus ".join(map(report.named, (pair.a, pair.b)))
-
-
 def differences(report: RunContent) -> Iterable[blocks.Block]:
     """Return every pair of methods over seeds, by strategies whose selection was repeated."""
     known = [pair for pair in report.differences if not isnan(pair.result.effect.low)]
@@ -44,13 +38,8 @@ def differences(report: RunContent) -> Iterable[blocks.Block]:
         for pair in known
         if {(pair.a, pair.strategy), (pair.b, pair.strategy)} <= report.repeated.keys()
     ]
-    groups: list[blocks.Group] = []
-    for pairs in blocks.grouped(shown, lambda pair: (pair.a, pair.b)):
-        counts = " and ".join(map(str, dict.fromkeys(pairs[0].result.seeds or ())))
-        rows = strategy_rows((pair.strategy, _compared(pair, TRAINED_AGAIN)) for pair in pairs)
-        groups.append(blocks.Group(f"{_minus(report, pairs[0])}, over {counts} seeds", rows))
-    if groups:
-        yield blocks.Table((*STRATEGY, *blocks.words("trained again"), *ENDS), tuple(groups))
+    if shown:
+        yield _pairs(report, shown, "trained again", TRAINED_AGAIN)
     single = dict.fromkeys(cell.method for cell in report.summaries if len(cell.choices) == 1)
     if single and report.differences:
         names = ", ".join(single)
@@ -66,14 +55,24 @@ def comparisons(report: RunContent) -> Iterable[blocks.Block]:
     """Return every pair of methods by their trained snapshots."""
     if not report.comparisons:
         return
-    groups: list[blocks.Group] = []
-    for pairs in blocks.grouped(report.comparisons, lambda pair: (pair.a, pair.b)):
-        rows = strategy_rows((pair.strategy, _compared(pair, THESE_SNAPSHOTS)) for pair in pairs)
-        groups.append(blocks.Group(f"{_minus(report, pairs[0])}, on common tasks", rows))
     yield blocks.Paragraph(
         "About the snapshots that were trained, and no claim about training again."
     )
-    yield blocks.Table((*STRATEGY, *blocks.words("these snapshots"), *ENDS), tuple(groups))
+    yield _pairs(report, report.comparisons, "these snapshots", THESE_SNAPSHOTS)
+
+
+def _pairs(
+    report: RunContent, pairs: Sequence[MethodComparison], head: str, verdicts: tuple[str, str]
+) -> blocks.Table:
+    """Return a group for each pair of methods, named with their complete seeds."""
+    groups: list[blocks.Group] = []
+    for alike in blocks.grouped(pairs, lambda pair: (pair.a, pair.b)):
+        names = " minus ".join(map(report.named, (alike[0].a, alike[0].b)))
+        seeds = " and ".join(map(str, dict.fromkeys(alike[0].result.seeds or ())))
+        over = f"over {seeds} seeds" if seeds else "on common tasks"
+        rows = strategy_rows((pair.strategy, _compared(pair, verdicts)) for pair in alike)
+        groups.append(blocks.Group(f"{names}, {over}", rows))
+    return blocks.Table((*STRATEGY, *blocks.words(head), *ENDS), tuple(groups))
 
 
 def _compared(pair: MethodComparison, verdicts: tuple[str, str]) -> tuple[str, ...]:
@@ -132,6 +131,46 @@ def _share(agreement: Agreement | None) -> str:
     return f"{same}/{of}" if of < 100 else f"{100 * same / of:.0f} %"
 
 
+def ranks(reports: Mapping[str, RunContent]) -> Iterable[blocks.Block]:
+    """Return a row for each benchmark, method and window; ``reports`` are by benchmark."""
+    several = len(reports) > 1
+    rows: list[list[str]] = []
+    for benchmark, report in reports.items():
+        correlations = by_method(report.rank_correlations)
+        for cells in blocks.grouped(correlations, lambda cell: (cell.method, cell.last)):
+            last, by_measure = cells[0].last, {cell.measure: cell for cell in cells}
+            texts = [benchmark] * several
+            texts += [report.named(cells[0].method), "all" if last is None else f"last {last}"]
+            for measure in PREDICTORS:
+                texts += _ranked(by_measure.get(measure))
+            rows.append([*texts, str(max(cell.trials for cell in cells))])
+    if not rows:
+        return
+    names = [SHOWN_AS[measure] for measure in PREDICTORS]
+    heads = [f"{name}: {which}" for name in names for which in ("mean", "+- seeds", "trials from")]
+    columns = blocks.words(*["benchmark"] * several, "method", "epochs") + blocks.numbers(
+        [*heads, "trials"]
+    )
+    yield blocks.table(columns, rows)
+    yield blocks.Paragraph(
+        "Mean over seeds of the mean over configurations; of two seeds both values. A trial in "
+        "which a measure never changes has no rank correlation.",
+        "note",
+    )
+
+
+def _ranked(correlation: MethodRankCorrelation | None) -> list[str]:
+    """Write the mean, half of the interval or both seeds, and the range over trials."""
+    if correlation is None:
+        return ["-"] * 3
+    tau, seeds = correlation.tau, correlation.by_seed
+    half = (tau.high - tau.low) / 2
+    shown = "-" if isnan(half) else f"{half:.2f}" if half <= 1 else "> 1"
+    if len(seeds) == 2:
+        shown = ", ".join(f"{value:+.2f}" for value in seeds)
+    return [f"{tau.mean:+.2f}", shown, f"{correlation.least:+.2f} to {correlation.most:+.2f}"]
+
+
 def budgets(report: RunContent) -> Iterable[blocks.Block]:
     """Return the regret of the budgeted oracle by budget, a table for each method."""
     for points in blocks.grouped(report.budget_curve, lambda point: point.method):
@@ -155,33 +194,29 @@ def fronts(report: RunContent) -> Iterable[blocks.Block]:
     cells = blocks.grouped(
         report.selected.fronts, lambda front: (front.method, front.selector, front.snapshot)
     )
-    rows = {(of[0].method, _by(of[0]), of[0].snapshot): _front(of) for of in cells}
+    by = {f.selector: f"{f.selector}{' (oracle)' * f.oracle}" for f in report.selected.fronts}
+    rows = {(of[0].method, by[of[0].selector], of[0].snapshot): _front(of) for of in cells}
     groups: list[blocks.Group] = []
     for alike in blocks.grouped(rows, lambda key: (*key[:2], rows[key])):
-        method, by, _ = alike[0]
+        method, selector, _ = alike[0]
         names = ", ".join(wording.snapshot_by(snapshot) for *_, snapshot in alike)
-        title = f"{report.named(method)}: snapshot by {names}; front by {by}"
+        title = f"{report.named(method)}: snapshot by {names}; front by {selector}"
         groups.append(blocks.Group(title, rows[alike[0]]))
     heads = ["BaseGen", "NovelGen", "on the front of seeds"]
     yield blocks.Table(blocks.words("configuration") + blocks.numbers(heads), tuple(groups))
     yield blocks.Paragraph(FRONTS, "note")
 
 
-def _by(front: Front) -> str:
-    return f"{front.selector}{' (oracle)' if front.oracle else ''}"
-
-
 def _front(seeds: Sequence[Front]) -> tuple[blocks.Row, ...]:
     """List what any seed keeps, by rising NovelGen: means over seeds, and how many keep it."""
     rows: list[tuple[float, blocks.Row]] = []
     every = [point for front in seeds for point in front.points]
-    for configuration in dict.fromkeys(s.configuration for front in seeds for s in front.kept):
-        points = [point for point in every if point.snapshot.configuration == configuration]
-        base, novel = (
-            sum(point.report[m] for point in points) / len(points) for m in ("base", "novel")
-        )
-        name = wording.values(points[0].snapshot.hyperparameters) or "the only one"
-        share = f"{sum(point.kept for point in points)}/{len(seeds)}"
+    kept = [point.configuration for front in seeds for point in front.kept]
+    for configuration in dict.fromkeys(kept):
+        points = [point for point in every if point.configuration == configuration]
+        base, novel = (sum(p.mean(m) for p in points) / len(points) for m in ("base", "novel"))
+        name = wording.values(points[0].hyperparameters) or "the only one"
+        share = f"{kept.count(configuration)}/{len(seeds)}"
         cells = name, wording.percent(base), wording.percent(novel), share
         rows.append((novel, blocks.Row(cells)))
     return tuple(row for _, row in sorted(rows, key=lambda row: (isnan(row[0]), row[0])))

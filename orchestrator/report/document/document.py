@@ -10,10 +10,9 @@ from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.answer.answer import answer_of
 from fsl_sweep.orchestrator.report.cautions import cautions_of, grave_cautions
 from fsl_sweep.orchestrator.report.content import BenchmarksContent, Content, RunContent
-from fsl_sweep.orchestrator.report.document import blocks, by_strategy, conclusions, protocols
+from fsl_sweep.orchestrator.report.document import blocks, by_strategy, conclusions
 from fsl_sweep.orchestrator.report.document.benchmarks import benchmarks_document
 from fsl_sweep.orchestrator.report.document.forest import forest
-from fsl_sweep.orchestrator.report.document.ranks import ranks
 from fsl_sweep.orchestrator.selection.completeness import Completeness
 from fsl_sweep.orchestrator.selection.results import LeftOut
 from fsl_sweep.orchestrator.text.printed import counted
@@ -27,7 +26,11 @@ def document(report: Content, full: bool = True) -> blocks.Document:
         headline=headline(report.name, report.complete),
         answer=(*map(blocks.Paragraph, answer_of(report).sentences), *forest(report)),
         sections=tuple(_sections(report)) if full else (),
-        banner=(*progress(report.completeness), *_unmeasured(report), *protocols.named(report)),
+        banner=(
+            *progress(report.completeness),
+            *_unmeasured(report),
+            *by_strategy.measured_under(report),
+        ),
         warnings=grave_cautions(report),
         complete=report.complete,
     )
@@ -42,11 +45,15 @@ def _sections(report: RunContent) -> Iterable[blocks.Section]:
         (
             "protocols",
             "The chosen snapshots under all protocols",
-            protocols.over_protocols(report),
+            by_strategy.under_protocols(report),
         ),
         ("curves", "Learning curves on the selection tasks", _curves(report)),
         ("response", "Response to hyperparameters", ()),  # a figure only
-        ("rank", "Rank correlation with NovelGen (Kendall's tau-b)", ranks({"": report})),
+        (
+            "rank",
+            "Rank correlation with NovelGen (Kendall's tau-b)",
+            conclusions.ranks({"": report}),
+        ),
         ("comparisons", f"These snapshots{by}", conclusions.comparisons(report)),
         ("stability", f"Stability of conclusions{by}", conclusions.stability(report)),
         ("budget", "Regret against novel looks", conclusions.budgets(report)),
@@ -100,12 +107,12 @@ def _curves(report: RunContent) -> Iterable[blocks.Block]:
         return
     selectors = report.info.snapshot
     rows = []
-    for curve in report.curves:
-        trial = curve.trial
+    for trial, picks in report.curves:
         cells = [trial.method, wording.values(trial.hyperparameters), str(trial.seed)]
         for measure in MEASURES:
-            cells.append(" to ".join(map(wording.percent, curve.scores(measure)[[0, -1]])))
-        cells += [str(curve.picks.get(name, "-")) for name in selectors]
+            ends = trial.scores[measure, "selection"].means[[0, -1]]
+            cells.append(" to ".join(map(wording.percent, ends)))
+        cells += [str(picks.get(name, "-")) for name in selectors]
         rows.append(cells)
     measures = [f"{SHOWN_AS[measure]}, first to last" for measure in MEASURES]
     heads = [f"epoch by {wording.snapshot_by(name)}" for name in selectors]
@@ -123,10 +130,11 @@ def _cautions(report: RunContent) -> Iterable[blocks.Block]:
 
 def _cost(report: RunContent) -> Iterable[blocks.Block]:
     if (cost := report.cost) is not None:
-        over = "all trials" if cost.everywhere else "those trials whose times were recorded"
+        train, evaluation, everywhere = cost
+        over = "all trials" if everywhere else "those trials whose times were recorded"
         yield blocks.Paragraph(
-            f"{wording.duration(cost.train_seconds)} of training and "
-            f"{wording.duration(cost.evaluation_seconds)} of measuring, over {over}."
+            f"{wording.duration(train)} of training and {wording.duration(evaluation)} of "
+            f"measuring, over {over}."
         )
 
 

@@ -1,16 +1,13 @@
 """What novel evaluations buy."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fsl_sweep.orchestrator.report.content import RunContent
-from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, dashes, label, marker
-from fsl_sweep.orchestrator.report.figures.style import SOFT, colour
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from fsl_sweep.orchestrator.report.figures.panel import Axes, Figure, Panel
+from fsl_sweep.orchestrator.report.figures.style import SOFT, colour, dashes, label, marker
 
 
 def budgets(report: RunContent) -> Iterable[Figure]:
@@ -22,7 +19,7 @@ def budgets(report: RunContent) -> Iterable[Figure]:
     every = [(p.budget, y) for p in points for y in (0.0, 100 * p.regret.mean)]
 
     def panel(method: str) -> Panel:
-        def draw(axes: "Axes") -> None:
+        def draw(axes: Axes) -> None:
             axes.set(xlabel="novel looks, each seed", ylabel="regret, points")
             axes.update_datalim(every)
             axes.axhline(0, color=SOFT, linewidth=0.9)

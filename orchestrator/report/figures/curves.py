@@ -2,22 +2,19 @@
 
 from collections.abc import Iterable, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS, Measure
+from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS, Measure, TrialHistory
 from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.configurations import Curve
 from fsl_sweep.orchestrator.report.content import RunContent
-from fsl_sweep.orchestrator.report.curves import Curve
 from fsl_sweep.orchestrator.report.document.blocks import grouped
-from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, cut, in_ems, line, tooltip
-from fsl_sweep.orchestrator.report.figures.style import INK, RULES, SOFT, colour
+from fsl_sweep.orchestrator.report.figures.panel import Axes, Figure, Panel, cut, in_ems, line
+from fsl_sweep.orchestrator.report.figures.style import INK, RULES, SOFT, colour, tooltip
 from fsl_sweep.orchestrator.selectors import snapshot_selector
 from fsl_sweep.orchestrator.selectors.base import is_oracle
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 FEW_SEEDS = 5
 """Up to so many, each seed is drawn as a thin line."""
@@ -29,13 +26,13 @@ ROW = 1.3
 def curves(report: RunContent) -> Iterable[Figure]:
     """Draw a panel for each method and configuration that is shown."""
     shown = report.curves
-    groups = grouped(shown, lambda curve: (curve.trial.method, curve.trial.configuration))
-    scores = [100 * curve.scores(measure) for curve in shown for measure in MEASURES]
-    known = [score for curve in scores for score in curve.tolist() if isfinite(score)]
+    groups = grouped(shown, lambda curve: (curve[0].method, curve[0].configuration))
+    scores = [_scores(trial, measure) for trial, _ in shown for measure in MEASURES]
+    known = [score for curve in scores for score in curve if isfinite(score)]
     if not known:
         return
     scale = min(known), max(*known, min(known) + 1)
-    names = [name for name in report.info.snapshot if any(name in curve.picks for curve in shown)]
+    names = [name for name in report.info.snapshot if any(name in picks for _, picks in shown)]
     several = max(map(len, groups)) > 1
     caption = "Accuracy on the selection tasks by epoch" + (
         ": mean over seeds, and from the least to the greatest seed." if several else "."
@@ -50,14 +47,19 @@ def curves(report: RunContent) -> Iterable[Figure]:
         "curves",
         caption,
         [SHOWN_AS[measure] for measure in MEASURES],
-        [_panel(group, names, scale, report.named(group[0].trial.method)) for group in groups],
+        [_panel(group, names, scale, report.named(group[0][0].method)) for group in groups],
     )
+
+
+def _scores(trial: TrialHistory, measure: Measure) -> list[float]:
+    """Return accuracies in percent by epoch."""
+    return (100 * trial.scores[measure, "selection"].means).tolist()
 
 
 def _panel(
     group: Sequence[Curve], names: Sequence[str], scale: tuple[float, float], method: str
 ) -> Panel:
-    def draw(axes: "Axes") -> None:
+    def draw(axes: Axes) -> None:
         axes.set(xlabel="epoch", ylabel="accuracy, %")
         axes.locator_params(axis="x", nbins=5, integer=True)
         for number, measure in enumerate(MEASURES):
@@ -65,16 +67,15 @@ def _panel(
         for name, at in _below(axes, names, scale).items():
             _picks(axes, group, name, at)
 
-    values = wording.values(group[0].trial.hyperparameters)
+    values = wording.values(group[0][0].hyperparameters)
     title = ", ".join(filter(None, (method, values)))
     return Panel(title, draw, lines=len(names), longest=max(map(len, names), default=5))
 
 
-def _measure(axes: "Axes", group: Sequence[Curve], number: int, measure: Measure) -> None:
+def _measure(axes: Axes, group: Sequence[Curve], number: int, measure: Measure) -> None:
     """Draw the mean where all seeds have the epoch: fewer would make it jump."""
     seeds = [
-        dict(zip(c.trial.epochs.tolist(), (100 * c.scores(measure)).tolist(), strict=True))
-        for c in group
+        dict(zip(trial.epochs.tolist(), _scores(trial, measure), strict=True)) for trial, _ in group
     ]
     common = sorted(set.intersection(*(set(scores) for scores in seeds)))
     values = np.array([[scores[epoch] for epoch in common] for scores in seeds])
@@ -90,7 +91,7 @@ def _measure(axes: "Axes", group: Sequence[Curve], number: int, measure: Measure
         line(axes, common, values.mean(axis=0).tolist(), number, SHOWN_AS[measure])
 
 
-def _below(axes: "Axes", names: Sequence[str], scale: tuple[float, float]) -> dict[str, float]:
+def _below(axes: Axes, names: Sequence[str], scale: tuple[float, float]) -> dict[str, float]:
     """Make room for a row for each snapshot selector under the curves, and return their places."""
     from matplotlib.ticker import MaxNLocator
 
@@ -112,12 +113,12 @@ def _below(axes: "Axes", names: Sequence[str], scale: tuple[float, float]) -> di
     return places
 
 
-def _picks(axes: "Axes", group: Sequence[Curve], name: str, at: float) -> None:
+def _picks(axes: Axes, group: Sequence[Curve], name: str, at: float) -> None:
     """Mark each epoch that the selector picks, openly if it is an oracle."""
     seeds: dict[int, list[str]] = {}
-    for curve in group:
-        if name in curve.picks:
-            seeds.setdefault(curve.picks[name], []).append(str(curve.trial.seed))
+    for trial, picks in group:
+        if name in picks:
+            seeds.setdefault(picks[name], []).append(str(trial.seed))
     look: dict[str, Any] = {"color": INK}
     if is_oracle(snapshot_selector(name)):
         look = {"marker": "D", "facecolors": "#ffffff", "edgecolors": INK}

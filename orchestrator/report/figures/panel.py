@@ -1,15 +1,16 @@
-"""What a figure is made of. A panel draws itself on matplotlib's axes."""
+"""What a figure is made of: panels, which draw themselves on matplotlib's axes, with a caption."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from fsl_sweep.orchestrator.report.figures.style import MARKERS, colour
+from fsl_sweep.orchestrator.report.figures.style import colour, dashes, label
 from fsl_sweep.orchestrator.text.printed import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+else:
+    Axes = Any  # so that a figure is described without loading matplotlib
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Panel:
     """
 
     title: str
-    draw: Callable[["Axes"], None]
+    draw: Callable[[Axes], None]
     lines: int = 0
     plane: bool = True
     longest: int = 5
@@ -52,40 +53,16 @@ class Figure:
     shared: Literal["", "y", "xy"] = "xy"
 
 
-DASHES = ((0, (1, 1.2)), (0, (4, 1.5)), "-", (0, (4, 1.2, 1, 1.2)))
-"""Lines that can be told apart in print without colours, by their number."""
-
-
-def dashes(number: int) -> "str | tuple[int, tuple[float, ...]]":
-    """Return how the line with this number is dashed."""
-    return DASHES[number % len(DASHES)]
-
-
-def marker(number: int) -> str:
-    """Return the marker with this number."""
-    return MARKERS[number % len(MARKERS)]
-
-
-def line(axes: "Axes", x: Sequence[float], y: Sequence[float], number: int, name: str) -> None:
+def line(axes: Axes, x: Sequence[float], y: Sequence[float], number: int, name: str) -> None:
     """Draw a line in its colour; a single point is shown as a dot."""
     dot = "o" if len(x) == 1 else ""
     axes.plot(x, y, color=colour(number), ls=dashes(number), marker=dot, label=label(name))
 
 
-def in_ems(axes: "Axes") -> tuple[float, float]:
+def in_ems(axes: Axes) -> tuple[float, float]:
     """Return width and height of the plane in sizes of its font, as known before the layout."""
     em = axes.figure.dpi * float(axes.xaxis.label.get_fontsize()) / 72
     return float(axes.bbox.width) / em, float(axes.bbox.height) / em
-
-
-def label(name: str) -> str:
-    """Return a name as a label, which would be hidden if it began with an underscore."""
-    return f" {one_line(name)}"
-
-
-def tooltip(text: str) -> str:
-    """Return text as HTML, which matplotlib escapes once more as an attribute."""
-    return escape(one_line(text))
 
 
 def cut(text: str, most: int) -> str:

@@ -3,26 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.configurations import TradeOff, TradeOffPoint
 from fsl_sweep.orchestrator.report.content import RunContent
-from fsl_sweep.orchestrator.report.figures.panel import (
-    Figure,
-    Panel,
-    cut,
-    in_ems,
-    label,
-    marker,
-    tooltip,
-)
-from fsl_sweep.orchestrator.report.figures.style import INK, SOFT, colour
-from fsl_sweep.orchestrator.report.tradeoff import TradeOff, TradeOffPoint
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from fsl_sweep.orchestrator.report.figures.panel import Axes, Figure, Panel, cut, in_ems
+from fsl_sweep.orchestrator.report.figures.style import INK, SOFT, colour, label, marker, tooltip
 
 LABELLED = 8
 """With more points than these in a panel, none has its configuration beside it."""
@@ -66,7 +55,7 @@ def _panel(
     edge = np.maximum(0.06 * (most - least), 0.2)
     (left, low), (right, high) = (least - edge).tolist(), (most + edge).tolist()
 
-    def draw(axes: "Axes") -> None:
+    def draw(axes: Axes) -> None:
         axes.set(xlabel="BaseGen, %", ylabel="NovelGen, %", xlim=(left, right), ylim=(low, high))
         front = sorted((100 * p.base, 100 * p.novel) for p in tradeoff.points if p.on_front)
         axes.plot(*zip(*front, strict=True), color=INK, linestyle="--", linewidth=0.9, zorder=1)
@@ -81,7 +70,7 @@ def _panel(
 
 
 def _method(
-    axes: "Axes", points: Sequence[TradeOffPoint], number: int, name: str, crowded: bool
+    axes: Axes, points: Sequence[TradeOffPoint], number: int, name: str, crowded: bool
 ) -> None:
     means = 100 * np.array([(point.base, point.novel) for point in points])
     if not crowded and any(len(point.seeds) > 1 for point in points):
@@ -101,10 +90,13 @@ def _method(
         label=label(name),
         zorder=3,
     )
-    marks.set_urls([_tooltip(point) for point in points])  # the painter shows them
+    named = [f"{p.method} {wording.values(p.hyperparameters)}".rstrip() for p in points]
+    scores = (f"BaseGen {base:.2f}, NovelGen {novel:.2f}" for base, novel in means)
+    texts = map(": ".join, zip(named, scores, strict=True))
+    marks.set_urls([*map(tooltip, texts)])  # the painter shows them
 
 
-def _label_points(axes: "Axes", points: Sequence[TradeOffPoint]) -> None:
+def _label_points(axes: Axes, points: Sequence[TradeOffPoint]) -> None:
     """Write the configuration beside each point, where it touches no other text and no mark."""
     to_plane = axes.transData + axes.transAxes.inverted()
     at = to_plane.transform([(100 * point.base, 100 * point.novel) for point in points])
@@ -127,8 +119,3 @@ def _label_points(axes: "Axes", points: Sequence[TradeOffPoint]) -> None:
 
 def _touch(a: Sequence[float], b: Sequence[float]) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
-
-
-def _tooltip(point: TradeOffPoint) -> str:
-    name = f"{point.method} {wording.values(point.hyperparameters)}".rstrip()
-    return tooltip(f"{name}: BaseGen {100 * point.base:.2f}, NovelGen {100 * point.novel:.2f}")

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from fsl_sweep.orchestrator.records.measures import MEASURES
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.report.answer.answer import Answer, answer_of
@@ -22,11 +23,12 @@ from fsl_sweep.orchestrator.selection.comparing.stability import Stability
 from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyResult
 from fsl_sweep.orchestrator.selection.ensembles import Ensemble
 from fsl_sweep.orchestrator.selection.methods import Summary, by_method
-from fsl_sweep.orchestrator.selection.results import FrontPoint, Selection, Strategy
+from fsl_sweep.orchestrator.selection.results import Front, Selection, Strategy
 from fsl_sweep.orchestrator.statistics import Comparison, Interval, SelectionBootstrap
 
 _LEFT_OUT: Mapping[type, set[str]] = {
     Ensemble: {"by_seed"},
+    Front: {"kept"},
     SampleSize: {"seconds"},
     Interval: {"confidence", "kind", "caution"},
     Selection: {"means", "scores", "base_weight"},
@@ -36,7 +38,6 @@ _LEFT_OUT: Mapping[type, set[str]] = {
     Summary: {"choices"},
 }
 _ADDED: Mapping[type, tuple[str, ...]] = {
-    FrontPoint: ("report",),
     Selection: ("method", "seed", "base", "val", "novel"),
     Summary: ("base", "val", "novel_tasks"),
 }
@@ -45,10 +46,9 @@ _RENAMED = {
     "hyperparameter": "hyperparameter_selector",
     "selector": "hyperparameter_selector",
     "required": "needed",
-    "kept": "on_front",
     "evaluations": "novel_evaluations",
 }
-_INLINE = {"strategy", "result", "report"}
+_INLINE = {"strategy", "result"}
 """Fields that are replaced by their own fields."""
 
 
@@ -105,7 +105,7 @@ def to_plain(report: Content) -> dict[str, Any]:
         "cautions": list(cautions_of(report)),
         "stability": [_stability(cell, metric) for cell in report.stability],
         "ensembles": plain(report.ensembles),
-        "fronts": plain(report.selected.fronts),
+        "fronts": [_front(front) for front in report.selected.fronts],
         "budget_curve": plain(report.budget_curve),
         "mixture": _mixture(report),
     }
@@ -198,6 +198,14 @@ def _strategy(result: StrategyResult) -> dict[str, Any]:
         verdict = {key: verdict[key] for key in ("verdict", "effect", "p_value", "p_adjusted")}
     more = {"oracle": result.strategy.oracle, "caution": result.caution, "against_least": verdict}
     return plain(result) | more
+
+
+def _front(front: Front) -> dict[str, Any]:
+    known = plain(front)
+    for point, snapshot in zip(known["points"], front.points, strict=True):
+        point |= {measure: plain(snapshot.mean(measure)) for measure in MEASURES}
+        point["on_front"] = snapshot in front.kept
+    return known
 
 
 def _stability(stability: Stability, metric: Mapping[str, str]) -> dict[str, Any]:

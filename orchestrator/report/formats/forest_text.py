@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Iterable, Sequence
 from math import isfinite
+from operator import attrgetter
 
 import numpy as np
 from rich.cells import cell_len, set_cell_size
@@ -45,16 +46,12 @@ def drawn(forest: Forest, width: int, short: bool = False) -> list[str]:
         words = f"  {_padded(heading, group)}  {_padded(_cut(bar.names[0], name), name)}  "
         mean = f"{bar.mean:z5.{min(max(scale.decimals, 1), 2)}f}"[:5]  # 100.0 has no room for two
         lines.append(f"{words}{scale.line(bar)}  {mean}")
-    every, shown = grouped(forest.bars, _group), grouped(bars, _group)
+    every, shown = (grouped(of, attrgetter("group")) for of in (forest.bars, bars))
     left = len(every) - len(shown) or (len(forest.bars) - len(bars) if not every[1:] else 0)
     if left:
         lines.append(f"  ... and {left} more")
     legend = textwrap.wrap("   ".join(_legend(bars, forest.each)), width - 2)
     return [line.rstrip() for line in (*lines, *(f"  {line}" for line in legend))]
-
-
-def _group(bar: Bar) -> str:
-    return bar.group
 
 
 def _each(bar: Bar) -> Sequence[float]:
@@ -68,7 +65,7 @@ def _drawn(bar: Bar) -> Sequence[float]:
 
 
 def _shortened(bars: Sequence[Bar]) -> list[Bar]:
-    groups = grouped(bars, _group)
+    groups = grouped(bars, attrgetter("group"))
     each = _EACH.get(len(groups), 2 if len(groups) <= _SEVERAL else 1)
     return [bar for group in groups[:MOST_LINES] for bar in _first(group, each)]
 

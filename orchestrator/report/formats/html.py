@@ -1,17 +1,26 @@
-"""The report as one HTML file that needs nothing else: no script, no font, no image."""
+"""The report as one HTML file that needs nothing else, and as a part of a notebook."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import cycle
 
+from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.content import Content
 from fsl_sweep.orchestrator.report.document import blocks
-from fsl_sweep.orchestrator.report.document.document import document
-from fsl_sweep.orchestrator.report.figures.figures import Figure, Panel, figures
+from fsl_sweep.orchestrator.report.document.document import document, headline, progress
+from fsl_sweep.orchestrator.report.figures.figures import Figure, figures
 from fsl_sweep.orchestrator.report.figures.painter import drawing
 from fsl_sweep.orchestrator.report.figures.style import LIGHT, SHAPES
 from fsl_sweep.orchestrator.report.formats.page_style import CSS
+from fsl_sweep.orchestrator.selection.completeness import completeness_of
 from fsl_sweep.orchestrator.text.printed import counted, printable
+
+MORE = "Further figures: <code>run.plot</code>. A page to send: <code>to_html(report)</code>."
+HOW = (
+    "<code>run.report()</code>: the answer. <code>run.records()</code>, "
+    "<code>run.selections()</code>: data frames."
+)
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Even if a name could smuggle in a tag, a browser would load and run nothing."""
@@ -56,6 +65,38 @@ def page(content: blocks.Document, figured: Mapping[str, Sequence[Figure]] = {})
     return "\n".join(parts) + "\n"
 
 
+def report_shown(report: Content) -> str:
+    """Show the answer with its figure, and the tables collapsed; other figures take a call."""
+    answer = {"answer": figures(report).get("answer", [])}
+    return _part([*body(document(report), answer), f'<p class="note">{MORE}</p>'])
+
+
+def document_shown(content: blocks.Document, figured: Mapping[str, Sequence[Figure]]) -> str:
+    """Show a document with its figures, the sections collapsed."""
+    return _part(body(content, figured))
+
+
+def run_shown(
+    name: str, histories: Sequence[TrialHistory], protocols: Sequence[PlannedProtocol]
+) -> str:
+    """Show a run: how much of it is done, its protocols, and how to go on."""
+    completeness = completeness_of(histories, 0)
+    texts = tuple(f"protocol {p.name}: {p.protocol.described}" for p in protocols)
+    content = blocks.Document(
+        headline=headline(name, completeness.complete),
+        answer=(blocks.Bullets(texts),) if texts else (),
+        banner=tuple(progress(completeness)),
+        complete=completeness.complete,
+    )
+    return _part([*body(content), f'<p class="note">{HOW}</p>'])
+
+
+def _part(parts: Iterable[str]) -> str:
+    return "\n".join(
+        [f'<div class="fsl-sweep"><style>{CSS}</style><main>', *parts, "</main></div>"]
+    )
+
+
 def body(
     content: blocks.Document, figured: Mapping[str, Sequence[Figure]] = {}, linked: bool = False
 ) -> Iterable[str]:
@@ -97,24 +138,24 @@ def shown(block: blocks.Block) -> str:
     match block:
         case blocks.Forest():
             return ""  # a figure shows it
+        case blocks.Paragraph(text, "heading"):
+            return f"<h3>{escaped(text)}</h3>"
+        case blocks.Paragraph(text, "command"):
+            return f'<pre class="wide" tabindex="0">{escaped(text)}</pre>'
         case blocks.Paragraph(text, tone):
             return f'<p class="{tone}">{escaped(text)}</p>' if tone else f"<p>{escaped(text)}</p>"
         case blocks.Bullets(items):
             return f"<ul>{''.join(f'<li>{escaped(item)}</li>' for item in items)}</ul>"
         case blocks.Table(columns, groups):
             heads = "".join(
-                f'<th scope="col"{_number(column.numeric)}>{escaped(column.name)}</th>'
-                for column in columns
+                f'<th scope="col"{_number(numeric)}>{escaped(name)}</th>'
+                for name, numeric in columns
             )
             bodies = "\n".join(_group(block, group) for group in groups)
             return (
                 f'<div class="wide" tabindex="0"><table><thead><tr>{heads}</tr></thead>\n'
                 f"{bodies}</table></div>"
             )
-        case blocks.Heading(text):
-            return f"<h3>{escaped(text)}</h3>"
-        case blocks.Lines(lines):
-            return f'<pre class="wide" tabindex="0">{escaped(chr(10).join(lines))}</pre>'
 
 
 def _figure(figure: Figure) -> str:
@@ -124,16 +165,14 @@ def _figure(figure: Figure) -> str:
         for n, (name, mark) in enumerate(marks)
     )
     legend = f'<div class="legend">{entries}</div>' if entries else ""
-    panels = "\n".join(map(_panel, figure.panels))
+    panels = "\n".join(
+        f"<div>{f'<p>{escaped(panel.title)}</p>' if panel.title else ''}{drawing(panel)}</div>"
+        for panel in figure.panels
+    )
     return (
         f'<figure>{legend}<div class="panels">\n{panels}\n</div>'
         f"<figcaption>{escaped(figure.caption)}</figcaption></figure>"
     )
-
-
-def _panel(panel: Panel) -> str:
-    title = f"<p>{escaped(panel.title)}</p>" if panel.title else ""
-    return f"<div>{title}{drawing(panel)}</div>"
 
 
 def escaped(text: str) -> str:
@@ -151,8 +190,8 @@ def _group(table: blocks.Table, group: blocks.Group) -> str:
 
 def _row(table: blocks.Table, row: blocks.Row) -> str:
     cells = "".join(
-        f"<td{_look(column.numeric, cell)}>{escaped(cell)}</td>"
-        for column, cell in zip(table.columns, row.cells, strict=True)
+        f"<td{_look(numeric, cell)}>{escaped(cell)}</td>"
+        for (_, numeric), cell in zip(table.columns, row.cells, strict=True)
     )
     return f'<tr class="reference">{cells}</tr>' if row.reference else f"<tr>{cells}</tr>"
 

@@ -43,7 +43,7 @@ def latex(content: blocks.Document) -> str:
         if title and inside:
             lines += ["%", *_comments("== ", title)]
         for number, block in enumerate(inside):
-            if isinstance(block, blocks.Heading):
+            if isinstance(block, blocks.Paragraph) and block.tone == "heading":
                 title = block.text
             if isinstance(block, blocks.Table):
                 about = [f"table {key}-{number}: {title}".removesuffix(": "), *cautions]
@@ -62,12 +62,10 @@ def _comments(mark: str, *texts: str) -> list[str]:
 def _comment_of(block: blocks.Block) -> list[str]:
     """Write what is no table; the numbers of a forest plot are in the table of strategies."""
     match block:
-        case blocks.Paragraph(text) | blocks.Heading(text):
-            return _comments("", text)
+        case blocks.Paragraph(text, tone):
+            return _comments("  " if tone == "command" else "", text)
         case blocks.Bullets(items):
             return _comments("- ", *items)
-        case blocks.Lines(lines):
-            return _comments("  ", *lines)
         case blocks.Forest() | blocks.Table():
             return []
 
@@ -76,7 +74,7 @@ def _table(table: blocks.Table) -> Iterable[str]:
     rows = [row for group in table.groups for row in group.rows]
     longest = [max(len(row.cells[at]) for row in rows) for at in range(len(table.columns))]
     long = [width > blocks.WRAPPED for width in longest]
-    sides = ["lr"[column.numeric] for column in table.columns]
+    sides = ["lr"[numeric] for _, numeric in table.columns]
     looks = [LONG if wide else side for side, wide in zip(sides, long, strict=True)]
     yield rf"\begin{{tabular}}{{@{{}}{''.join(looks)}@{{}}}}"
     yield rf"\toprule {' & '.join(map(_head, table.columns))} \\ \midrule"
@@ -87,21 +85,21 @@ def _table(table: blocks.Table) -> Iterable[str]:
             title = rf"\textbf{{{escaped(group.title)}}}"
             yield rf"\multicolumn{{{len(longest)}}}{{@{{}}l@{{}}}}{{{title}}} \\"
         for row in group.rows:
-            cells = [_cell(cell, wide) for cell, wide in zip(row.cells, long, strict=True)]
+            cells = [
+                rf"{{\raggedright {escaped(cell)}\par}}" if wide and cell else escaped(cell)
+                for cell, wide in zip(row.cells, long, strict=True)
+            ]
             yield rf"{' & '.join(cells)} \\"
     yield r"\bottomrule"
     yield r"\end{tabular}"
 
 
-def _cell(text: str, wide: bool) -> str:
-    return rf"{{\raggedright {escaped(text)}\par}}" if wide and text else escaped(text)
-
-
 def _head(column: blocks.Column) -> str:
-    lines = [escaped(line) for line in textwrap.wrap(column.name, blocks.WRAPPED)]
+    name, numeric = column
+    lines = [escaped(line) for line in textwrap.wrap(name, blocks.WRAPPED)]
     if len(lines) < 2:
         return "".join(lines)
-    inner = rf"\begin{{tabular}}[b]{{@{{}}{'lr'[column.numeric]}@{{}}}}"
+    inner = rf"\begin{{tabular}}[b]{{@{{}}{'lr'[numeric]}@{{}}}}"
     return inner + r" \\ ".join(lines) + r"\end{tabular}"
 
 

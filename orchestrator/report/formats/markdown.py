@@ -50,6 +50,10 @@ def escaped(text: str) -> str:
 
 def _block(block: blocks.Block) -> str:
     match block:
+        case blocks.Paragraph(text, "heading"):
+            return f"### {escaped(text)}"
+        case blocks.Paragraph(text, "command"):
+            return _code([text])
         case blocks.Paragraph(text, tone):
             return f"**{escaped(text)}**" if tone == "alarm" else escaped(text)
         case blocks.Bullets(items):
@@ -58,10 +62,6 @@ def _block(block: blocks.Block) -> str:
             return f"{_code(drawn(block, WIDTH))}\n\n{escaped(note)}"
         case blocks.Table(_, groups):
             return "\n\n".join("\n\n".join(_group(block, group)) for group in groups)
-        case blocks.Heading(text):
-            return f"### {escaped(text)}"
-        case blocks.Lines(lines):
-            return _code(lines)
 
 
 def _code(lines: Sequence[str]) -> str:
@@ -75,7 +75,7 @@ def _code(lines: Sequence[str]) -> str:
 def _group(table: blocks.Table, group: blocks.Group) -> Iterable[str]:
     if group.title:
         yield f"### {escaped(group.title)}"
-    head = [escaped(column.name) for column in table.columns]
-    rule = ["---:" if column.numeric else ":---" for column in table.columns]
+    head = [escaped(name) for name, _ in table.columns]
+    rule = ["---:" if numeric else ":---" for _, numeric in table.columns]
     rows = [[*map(escaped, row.cells)] for row in group.rows]
     yield "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))

@@ -145,6 +145,10 @@ def _block(
 ) -> Iterable[RenderableType]:
     prose = min(console.width, PROSE) - 2
     match block:
+        case blocks.Paragraph(text, "heading"):
+            yield Text(f"\n{text}", "bold")
+        case blocks.Paragraph(text, "command"):  # complete, so that it can be copied
+            yield Text(f"  {text}", no_wrap=True, overflow="ignore")
         case blocks.Paragraph(text, tone):
             if tone == "note":
                 yield Text()
@@ -167,22 +171,17 @@ def _block(
             for line in drawn(block, prose + 2, short=short):
                 yield Text(line, no_wrap=True, overflow="crop")
             yield Padding(Text(fold(note, prose), "dim"), (0, 0, 0, 2))
-        case blocks.Heading(text):
-            yield Text(f"\n{text}", "bold")
-        case blocks.Lines(lines):
-            for line in lines:  # complete, so that a command can be copied
-                yield Text(f"  {line}", no_wrap=True, overflow="ignore")
 
 
 def _table(table: blocks.Table, kept: Sequence[int], widths: Sequence[int]) -> Table:
     """Draw some columns of a table, without a frame: they stay aligned as plain text."""
     drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for at in kept:
-        column = table.columns[at]
+        name, numeric = table.columns[at]
         drawn.add_column(
-            Text("\n".join(textwrap.wrap(column.name, blocks.WRAPPED))),
-            justify="right" if column.numeric else "left",
-            no_wrap=column.numeric and widths[at] <= blocks.WRAPPED,
+            Text("\n".join(textwrap.wrap(name, blocks.WRAPPED))),
+            justify="right" if numeric else "left",
+            no_wrap=numeric and widths[at] <= blocks.WRAPPED,
             overflow="fold",
         )
     for row in table.groups[0].rows:

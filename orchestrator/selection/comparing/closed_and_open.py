@@ -48,8 +48,7 @@ def closed_and_open(
     """
     if like is None:
         return _accuracies(None, selected, names), None
-    closed: list[OnTasks] = []
-    without: list[OnTasks] = []
+    closed, without = list[OnTasks](), list[OnTasks]()
     for planned, reported in on_alike_tasks(source, selected, like):
         if (tasks := _accuracies(planned, reported, names)) is not None:
             (closed if planned.protocol.tasks.replacement else without).append(tasks)
@@ -92,11 +91,9 @@ def reuse_of(closed: OnTasks | None, without: OnTasks | None) -> float:
 
 
 def _alike(*both: PlannedProtocol) -> bool:
-    first, second = (
-        (protocol.episode.way, protocol.episode.shot, protocol.novel)
-        for protocol in (planned.protocol for planned in both)
-    )
-    return first == second
+    first, second = (planned.protocol for planned in both)
+    episodes = [(p.episode.way, p.episode.shot, p.novel) for p in (first, second)]
+    return episodes[0] == episodes[1]
 
 
 def _accuracies(

@@ -1,5 +1,6 @@
 """What the recorded tasks of chosen snapshots say about how many queries a task should have."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,12 +65,12 @@ def task_sizes(
     Raises:
         RunFolderError: there are no tasks of one size, or all tasks of a snapshot came out alike.
     """
-    measured: dict[str, list[tuple[PlannedProtocol, list[np.ndarray]]]] = {}
+    measured: dict[str, list[_Measured]] = defaultdict(list)
     for planned, reported in on_alike_tasks(source, selected, like or source.protocol()):
         for method in selected.methods:
             tables = [choice.novel_tasks for choice in reported.cell(method, strategy)]
             if tables and min(map(len, tables)) > 1:
-                measured.setdefault(method, []).append((planned, tables))
+                measured[method].append((planned, tables))
     if not measured:
         raise RunFolderError(
             "No method has its trials done with the accuracy of each task recorded: give a run "
@@ -78,9 +79,11 @@ def task_sizes(
     return tuple(_sizes(method, strategy, tasks) for method, tasks in measured.items())
 
 
-def _sizes(
-    method: str, strategy: Strategy, measured: list[tuple[PlannedProtocol, list[np.ndarray]]]
-) -> TaskSizes:
+_Measured = tuple[PlannedProtocol, list[np.ndarray]]
+"""A protocol, and the accuracies of a method on its tasks, for each seed."""
+
+
+def _sizes(method: str, strategy: Strategy, measured: list[_Measured]) -> TaskSizes:
     episodes = [planned.protocol.episode for planned, _ in measured]
     way, shot, counts = episodes[0].way, episodes[0].shot, [e.query for e in episodes]
     queries = [count for count in counts if isinstance(count, int)]

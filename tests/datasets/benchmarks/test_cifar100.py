@@ -5,15 +5,13 @@ import importlib.util
 import json
 import pickle
 import tarfile
-import zipfile
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pytest
-from PIL import Image
 from places import REAL_DATA
-from pools import classes_of, counts_of, encoded, write_files, write_zip
+from pools import classes_of, counts_of, encoded, write_files
 from pydantic import ValidationError
 
 from fsl_sweep.datasets.benchmark import MEASURED
@@ -24,7 +22,6 @@ from fsl_sweep.datasets.benchmarks.cifar100 import (
     FOLDER,
     SUPERCLASS_OF,
     Fc100,
-    find_source,
 )
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.preparing.opening import open_benchmark
@@ -118,20 +115,6 @@ def test_what_is_not_cifar_100_is_refused(folder, opened, refusals, snapshot):
     assert refusals("cifar-fs", cases, classes) == snapshot
 
 
-def test_where_the_files_are_looked_for(tmp_path, refused, snapshot):
-    messages = [refused(find_source, tmp_path)]
-    zipped = "cifar100/cifar100_png.zip"
-    write_files(tmp_path, {zipped: b""})
-    assert find_source(tmp_path) == find_source(tmp_path / zipped) == tmp_path / zipped
-    write_files(tmp_path, {"cifar100/CIFAR-100.tar": b""})
-    messages.append(refused(find_source, tmp_path))
-    (tmp_path / ARCHIVE).write_bytes(b"")
-    assert find_source(tmp_path) == tmp_path / ARCHIVE
-    (tmp_path / FOLDER).mkdir()
-    assert find_source(tmp_path) == tmp_path / FOLDER
-    assert messages == snapshot
-
-
 class TestFc100(BenchmarkContract):
     benchmark = Fc100
     options: ClassVar = {"image_size": 8}
@@ -155,7 +138,7 @@ def groups(benchmark):
 @pytest.mark.parametrize("name", COUNTS)
 def test_the_published_counts(made, name):
     benchmark, source = made(name), BENCHMARKS.find(name).cls
-    assert tuple(benchmark.counts[split].classes for split in MEASURED) == COUNTS[name]
+    assert tuple(counts_of(benchmark)[split][0] for split in MEASURED) == COUNTS[name]
     assert len(set().union(*(classes_of(benchmark, split) for split in MEASURED))) == 100
     assert tuple(source().expected(source.Options()).values()) == COUNTS[name]
     parts = groups(benchmark)
@@ -172,7 +155,7 @@ def test_metadl_tests_on_fc100s_novel_classes_and_draws_val_by_superclass(made):
     for benchmark in drawn:
         assert classes_of(benchmark, "novel") == classes_of(made("fc100"), "novel")
     more = made("cifar100-metadl", val_superclasses=4)
-    assert [more.counts[split].classes for split in MEASURED] == [60, 20, 20]
+    assert [counts_of(more)[split][0] for split in MEASURED] == [60, 20, 20]
     with pytest.raises(ValidationError, match="val_superclasses"):
         made("cifar100-metadl", val_superclasses=16)
 
@@ -187,28 +170,3 @@ def test_the_tables_are_the_official_lists(made):
         assert all(SUPERCLASS_OF[name] == group for group, name in pairs)
         official = json.loads((folder / f"fc100_{file}.json").read_text())
         assert groups(made("fc100"))[place] == set(official)
-
-
-@pytest.mark.slow
-def test_the_real_images(opened, tmp_path):
-    """Ten of each class, in the zip's own layout."""
-    path = REAL_DATA / "cifar100" / "cifar100_200_per_class.zip"
-    if not path.exists():
-        pytest.skip(f"the real CIFAR-100 is not at {path}: its counts are NOT checked")
-    with zipfile.ZipFile(path) as whole:
-        names = sorted(name for name in whole.namelist() if name.endswith(".png"))
-        assert len(names) == 20_000
-        some = [name for first in range(0, 20_000, 200) for name in names[first : first + 10]]
-        write_zip(tmp_path / "some.zip", {name: whole.read(name) for name in some})
-        with whole.open([name for name in some if "/rocket/" in name][7]) as file:
-            pixels = np.asarray(Image.open(file).convert("RGB")).transpose(2, 0, 1)
-    benchmark = opened("fc100", tmp_path / "some.zip")
-    counts = {"train": (60, 480), "base": (60, 120), "val": (20, 200), "novel": (20, 200)}
-    assert counts_of(benchmark) == counts
-    pool = benchmark.train.pool
-    np.testing.assert_array_equal(np.bincount(pool.labels), np.full(100, 10))
-    assert pool.image_shape == (3, 32, 32)
-    rocket = np.flatnonzero(pool.labels == pool.class_names.index("rocket"))
-    np.testing.assert_array_equal(pool.images[rocket[7]], pixels)
-    # The means of CIFAR-100's training images, which everyone normalises by, are near.
-    np.testing.assert_allclose(benchmark.pixel_mean, (0.507, 0.487, 0.441), atol=0.03)

@@ -6,14 +6,15 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from pools import encoded, write_files
+from pools import encoded, pool_of, write_files
 from pydantic import BaseModel, ConfigDict
 
 from fsl_sweep.datasets.benchmarks.glyphs.glyphs import Glyphs
 from fsl_sweep.datasets.benchmarks.image_folder import ImageFolder
-from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.tasks.classes import ClassTasks
-from fsl_sweep.datasets.testing import BenchmarkContract
+from fsl_sweep.datasets.tasks.episodes import EpisodeShape
+from fsl_sweep.datasets.tasks.query_counts import MultinomialQueries
+from fsl_sweep.datasets.testing import BenchmarkContract, _check_episodes
 from fsl_sweep.orchestrator.errors import UserError
 
 
@@ -61,7 +62,7 @@ class Lax(BaseModel):
 
 def renamed(tasks):
     pool = tasks.pool
-    other = ImagePool.in_memory(pool.images, pool.labels, [f"{n}!" for n in pool.class_names])
+    other = pool_of(pool.images, pool.labels, [f"{n}!" for n in pool.class_names])
     return ClassTasks(other, tasks.classes, tasks.examples)
 
 
@@ -99,10 +100,23 @@ def test_the_contract_notices(word, fault, tmp_path_factory):
     def check(members):
         broken = type("Broken", (ImageFolder,), members)
         contract = type("Contract", (TestImageFolder,), {"_shared": None, "benchmark": broken})()
-        folders = {"tmp_path": tmp_path_factory.mktemp("x"), "tmp_path_factory": tmp_path_factory}
+        fixtures = {"tmp_path": tmp_path_factory.mktemp("x"), "tmp_path_factory": tmp_path_factory}
         wanted = inspect.signature(getattr(contract, name)).parameters
-        getattr(contract, name)(**{argument: folders[argument] for argument in wanted})
+        if "prepared" in wanted:
+            fixtures["prepared"] = contract._prepared(tmp_path_factory)
+        getattr(contract, name)(**{argument: fixtures[argument] for argument in wanted})
 
     check({})
-    with pytest.raises((AssertionError, UserError)):
+    with pytest.raises((AssertionError, UserError, pytest.fail.Exception)):
         check(fault)
+
+
+@pytest.mark.parametrize("absent", [["support"], ["query"], ["support", "classes"]])
+def test_the_contract_notices_padding_that_makes_no_sense(pool, absent):
+    tasks = MultinomialQueries(ClassTasks(pool, np.arange(6)))
+    drawn = tasks.sample(3, EpisodeShape(2, 1, 1), np.random.default_rng(0))
+    _check_episodes(tasks, drawn)
+    for part in absent:
+        getattr(drawn, part)[0, slice(None) if part == "query" else 0] = -1
+    with pytest.raises(AssertionError, match=r"a class has a part|no queries|padding has"):
+        _check_episodes(tasks, drawn)

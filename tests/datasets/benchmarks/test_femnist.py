@@ -67,9 +67,8 @@ def test_images_labels_and_writers_are_those_of_the_files_in_every_form(tmp_path
     kinds = [pool.superclasses[label] for label in (9, 35, 36)]
     assert kinds == ["digits", "capitals", "small letters"]
     write_files(root, {"data/sampled_data/all_data_niid_1.json": "not looked at"})
-    (tmp_path / "packed").mkdir()
-    archive = Path(shutil.make_archive(str(tmp_path / "packed" / "leaf"), "zip", root))
-    forms = [root, root / "data", root / "data" / "all_data", archive, archive.parent]
+    archive = Path(shutil.make_archive(str(tmp_path / "packed"), "zip", root))
+    forms = [root, root / "data", root / "data" / "all_data", archive]
     stores = [store(form, tmp_path / str(n)) for n, form in enumerate(forms)]
     prints = {prepared.pools()["main"].fingerprint for prepared in stores}
     assert prints == {pool.fingerprint}

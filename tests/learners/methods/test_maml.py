@@ -10,7 +10,6 @@ import torch
 from small import IDENTITY, SHAPE
 from torch.nn.functional import cross_entropy
 
-from fsl_sweep.learners.backbones.dropblock import one_training_step
 from fsl_sweep.learners.methods.maml import GradientAdaptation
 
 CONV = {"name": "conv4", "width": 3}
@@ -121,13 +120,6 @@ def test_batch_statistics_let_queries_see_one_another_and_running_ones_move_in_t
     assert averages[1] == averages[2]
 
 
-@pytest.mark.parametrize("name", ["fomaml", "maml"])
-def test_tasks_of_another_way_are_refused_with_both_numbers(name):
-    for use in (build(name).training_loss, partial(predicted, build(name))):
-        with pytest.raises(ValueError, match="answers 3-way tasks; these are 4-way"):
-            use(episodes(way=4))
-
-
 @pytest.mark.parametrize(
     ("name", "backbone", "options", "in_training", "in_test"),
     [
@@ -145,16 +137,3 @@ def test_tasks_go_together_where_that_is_right(name, backbone, options, in_train
     assert learner._together(torch.device("cuda")) is in_training
     assert learner.eval()._together(torch.device("cuda")) is in_test
     assert learner._together(torch.device("cpu")) is (backbone is IDENTITY)
-
-
-def test_all_passes_of_a_training_step_are_one_step_of_the_drop_schedule(monkeypatch):
-    small.narrow(monkeypatch)
-    dropping = {"name": "resnet12", "drop_rate": 0.5, "drop_steps": 4}
-    learner = build("fomaml", dropping, inner_steps=1, inner_steps_test=1)
-    schedule, batch, losses = learner.backbone.drop, episodes(tasks=1, shot=1, query=1), set()
-    for _ in range(2):
-        with one_training_step(learner):
-            losses.add(learner.training_loss(batch).item())
-    assert (int(schedule.step), schedule.rate, len(losses)) == (2, 0.25, 2)
-    predicted(learner, batch)
-    assert int(schedule.step) == 2

@@ -4,7 +4,6 @@ What else is refused is tested with the readers of archives, class folders, imag
 """
 
 import io
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -35,19 +34,6 @@ def zipped(where: Path, file: str = "s.zip") -> Path:
     return where / file
 
 
-def tarred(where: Path) -> Path:
-    """The tree with a link."""
-    link = tarfile.TarInfo("c0/link.png")
-    link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-    with tarfile.open(where / "s.tar.gz", "w:gz") as archive:
-        for name, content in TREE.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-        archive.addfile(link)
-    return where / "s.tar.gz"
-
-
 def both_parts(where: Path) -> Path:
     for part in ("images_background", "images_evaluation"):
         zipped(where, f"{part}.zip")
@@ -63,7 +49,7 @@ def pickled(where: Path) -> Path:
 @pytest.mark.parametrize(
     ("name", "make"),
     [
-        *(("image-folder", make) for make in (folder, zipped, tarred)),
+        *(("image-folder", make) for make in (folder, zipped)),
         *(("omniglot", both_parts), ("features", pickled)),
     ],
 )

@@ -15,7 +15,6 @@ from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.run import load_run
 from fsl_sweep.orchestrator.sweep import execute, process
 from fsl_sweep.orchestrator.sweep.process import Job, RayProcess
-from fsl_sweep.orchestrator.sweepfile.grammar import Resources
 
 
 def sweep_file(folder, epochs):
@@ -42,15 +41,6 @@ def message_of(capsys, place, monkeypatch):
         return messages[0]
 
     return run
-
-
-def test_a_cluster_that_cannot_be_reached(tmp_path, message_of):
-    run = tmp_path / "run"
-    asked = [sweep_file(tmp_path, 1), "-o", run, "--address"]
-    message = message_of(*asked, "127.0.0.1:1")
-    assert message.startswith("fsl-sweep: No Ray cluster can be reached at 127.0.0.1:1: Connection")
-    assert invoke(["run", *map(str, asked), "nowhere"]) == 2
-    assert not run.exists()
 
 
 @pytest.mark.slow
@@ -115,7 +105,7 @@ def held(place, monkeypatch, tmp_path):
     """What ``RayProcess`` says when something happens while its other process only sleeps."""
     monkeypatch.setenv("TMPDIR", str(place))
     monkeypatch.setattr(process, "_PROGRAM", SLEEPS)
-    job = Job(tmp_path / "run", made.plan(), (), None, "all", Resources(), 0)
+    job = Job(tmp_path / "run", made.plan(), ())
     job.run.mkdir()
 
     def failure(happens):

@@ -175,21 +175,6 @@ def test_a_run_folder_in_place_of_a_sweep_says_how_to_continue(run):
     assert "come back when the sweep is run with the file and the --set that planned them" in out
 
 
-def test_a_corrupt_record_is_named_and_its_trial_runs_again(run):
-    assert run(arguments=TRIAL)[0] == 0
-    assert run(arguments=("report", "mine", "--format", "json"))[0] == 0
-    (records,) = Path("mine").glob("trials/*/measured/*.parquet")
-    whole = records.read_bytes()
-    records.write_bytes(whole[:-10])
-    code, out, err = run(arguments=("report", "mine"))
-    assert (code, "Traceback" in err) == (1, False)
-    assert records.name in out.replace("\n", "")
-    code, out, _ = run(arguments=("status", "mine"))
-    assert (code, "damaged, " in out) == (1, True)
-    assert run(arguments=TRIAL)[0] == 0
-    assert run(arguments=("report", "mine"))[0] == 0
-
-
 def test_damaged_weights_of_a_finished_trial_are_made_again_as_verify_says(run):
     assert run(arguments=TRIAL)[0] == 0
     report = run(arguments=("report", "mine", "--format", "json"))[1]

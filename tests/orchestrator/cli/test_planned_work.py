@@ -9,14 +9,7 @@ from trials import DONE, trial
 
 from fsl_sweep.orchestrator.planning import work as planned_work
 from fsl_sweep.orchestrator.planning.protocols import further
-from fsl_sweep.orchestrator.records.spec import (
-    BatchTraining,
-    EpisodicTraining,
-    Fold,
-    MetaStage,
-    StagedTraining,
-    TrialSpec,
-)
+from fsl_sweep.orchestrator.records.spec import EpisodicTraining, Fold, TrialSpec
 from fsl_sweep.orchestrator.sweepfile.grammar import MeasureConfig
 
 
@@ -26,34 +19,12 @@ def training(train, **changes) -> TrialSpec:
 
 
 EPISODES = EpisodicTraining(way=5, shot=2, query=3, tasks_per_batch=4)
-RAGGED = EpisodicTraining(way="all", shot=1, query=1)
-META = MetaStage(way=5, shot=2, query=3, tasks_per_batch=4, epochs=2)
 
 
-@pytest.mark.parametrize(
-    ("train", "expected"),
-    [
-        (EPISODES, 6 * 2 * 4 * 5 * 5),
-        (BatchTraining(batch_size=64), 6 * 2 * 64),
-        (StagedTraining(batch_size=64, meta=META), 4 * 2 * 64 + 2 * 2 * 4 * 5 * 5),
-        (RAGGED, None),
-        (EpisodicTraining(way=5, shot=1, query="rest"), None),
-    ],
-)
-def test_images_are_those_of_every_stage(train, expected):
-    assert planned_work.images([training(train)]) == expected
-    assert planned_work.steps([training(train)]) == 12
-
-
-def test_the_summary_counts_images_where_it_can_and_the_share_of_class_folds():
-    specs = [training(EPISODES), training(RAGGED)]
-    assert planned_work.images(specs) is None
-    assert planned_work.summary(dict(enumerate(specs))) == "24 gradient steps"
+def test_the_summary_counts_steps_and_the_share_of_class_folds():
     pending = {"a": training(EPISODES), "b": training(EPISODES, fold=Fold(folds=2, index=0))}
-    assert planned_work.summary(pending) == (
-        "24 gradient steps over 2,400 images, 50% of them in class folds"
-    )
-    assert planned_work.summary({}) == "0 gradient steps over 0 images"
+    assert planned_work.summary(pending) == "24 gradient steps, 50% of them in class folds"
+    assert planned_work.summary({}) == "0 gradient steps"
 
 
 def history(seconds, end=DONE):
@@ -64,19 +35,15 @@ def history(seconds, end=DONE):
 
 
 @pytest.mark.parametrize(
-    ("first", "last", "expected"),
-    [
-        (BatchTraining(batch_size=10), BatchTraining(batch_size=30), 180.0),
-        # Where images cannot be counted, every step counts alike.
-        (BatchTraining(batch_size=10), RAGGED, 60.0),
-        # Another method has the first trial as well; it took its time once.
-        (BatchTraining(batch_size=10), EPISODES, 600.0),
-    ],
+    ("method", "expected"), [("A", 6 * 10.0), ("B", 6 * 30.0), ("C", 6 * 20.0)]
 )
-def test_the_pace_of_what_is_done_tells_what_is_left(first, last, expected):
-    done, left = training(first), training(last)
-    plan = made.plan(made.planned(done, "A"), made.planned(done, "B"), made.planned(left, "B"))
-    histories, pending = [history(60.0), history(60.0), history(7.0, None)], {left.id: left}
+def test_the_pace_of_what_is_done_tells_what_is_left(method, expected):
+    """An epoch takes as long as the method's others; of a new method, as those of all."""
+    specs = [training(EPISODES, seed=seed) for seed in range(4)]
+    named = [made.planned(*part) for part in zip(specs, ("A", "B", method, "A"), strict=True)]
+    histories = [replace(history(60.0), method="A"), replace(history(180.0), method="B")]
+    histories += [history(7.0, None)] * 2
+    plan, pending = made.plan(*named), {specs[2].id: specs[2]}
     seconds = planned_work.expected_seconds(plan, histories, pending)
     assert seconds == pytest.approx(expected)
     assert planned_work.expected_seconds(plan, histories, {}) is None

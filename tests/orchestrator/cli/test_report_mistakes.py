@@ -161,6 +161,8 @@ def test_notes_that_are_damaged_stop_no_report(run, said):
         assert "environment.json is damaged" in " ".join(after.split())
         assert after.partition("Cautions")[0] == before.partition("Cautions")[0]
         assert said("status run").splitlines()[0] == status.splitlines()[0]
+    (run / "environment.json").unlink()
+    assert "environment.json is missing" in " ".join(said(report).split())
 
 
 def test_a_table_that_is_none(run, refusals, command, snapshot):

@@ -29,13 +29,11 @@ def test_the_view_has_the_reports_figures(run: Path, capsys: pytest.CaptureFixtu
     for trial, date in zip(run.glob("trials/*"), (1.6e9, 1.7e9 + 0.5), strict=True):
         for file in trial.rglob("*"):
             os.utime(file, (date, date))
-    command = ["tensorboard", str(run), "--no-serve"]
-    assert invoke(command) == 0
+    assert invoke(["tensorboard", str(run), "--no-serve"]) == 0
     folder = run / "tensorboard"
     assert str(folder) in capsys.readouterr().out
     events = EventMultiplexer(size_guidance={"tensors": 0})
     events.AddRunsFromDirectory(str(folder)).Reload()
-    assert "." not in events.Runs()
     tags = [tag for tag in events.Runs()["report"]["tensors"] if tag.startswith("figures")]
     assert "figures 3: curves/PN, way=10" in tags
     assert {tag.split("/")[0] for tag in tags} == {
@@ -43,9 +41,6 @@ def test_the_view_has_the_reports_figures(run: Path, capsys: pytest.CaptureFixtu
     }
     # Pictures are dated by the newest record.
     assert {e.wall_time for tag in tags for e in events.Tensors("report", tag)} == {1.7e9 + 0.5}
-    before = {path: path.read_bytes() for path in folder.rglob("events.*")}
-    assert invoke(command) == 0
-    assert {path: path.read_bytes() for path in folder.rglob("events.*")} == before
 
 
 @pytest.mark.slow

@@ -44,6 +44,7 @@ def test_what_is_recorded_is_read_before_and_after_compaction(tmp_path):
     """Which removes only what the trial wrote."""
     storage, trial = filled(tmp_path)
     assert_holds(storage.history(trial, MAIN_ID), [1, 2, 3])
+    assert storage.read_epoch(2, MAIN_ID).scores[REPORT].mean == record(2).scores[REPORT].mean
     assert storage.unfinished(trial, MAIN_ID)
     foreign = {"00001.json", "0001.json.bak", "1.json"}
     for name in foreign:
@@ -55,7 +56,6 @@ def test_what_is_recorded_is_read_before_and_after_compaction(tmp_path):
     names = {p.name for p in storage.folder.path.rglob("*") if p.is_file()}
     assert names == {"spec.json", "end.json", f"{MAIN_ID}.parquet", *weights, *foreign}
     means = [record(epoch).scores[REPORT].mean for epoch in (1, 2, 3)]
-    assert storage.read_epoch(2, MAIN_ID).scores[REPORT].mean == means[1]
     # Any tool reads the compacted file.
     table = pq.read_table(storage.folder.path / COMPACTED)
     assert (table["epoch"].to_pylist(), table["novel_report_mean"].to_pylist()) == (
@@ -181,12 +181,7 @@ def test_plan_round_trip_and_pending(tmp_path):
         ledger.write_plan(more, "")
 
 
-def test_specifications_have_ids_and_epochs_that_give_a_snapshot(tmp_path):
-    """Every field of a specification counts in its id; snapshots are every n-th and the last."""
-    assert spec().id == spec().id != spec(seed=1).id
-    assert spec(seed=1).configuration == spec().configuration
-    others = spec(way=5), spec(way=6), spec(epochs=4)
-    assert len({other.configuration for other in others}) == 3
+def test_epochs_that_give_a_snapshot_are_every_nth_and_the_last(tmp_path):
     assert spec(epochs=7, every=3).recorded_epochs == [3, 6, 7]
     assert spec(epochs=6, every=3).recorded_epochs == [3, 6]
     assert spec(epochs=2, every=5).recorded_epochs == [2]
@@ -205,13 +200,10 @@ def test_any_change_of_a_plan_is_damage_but_not_its_layout_and_ids_are_of_their_
     content = json.loads(path.read_text())
     path.write_text(json.dumps(content))
     assert ledger.read_plan() == whole
+    path.write_text(json.dumps({**content, "name": "x"}))
+    with pytest.raises(RunFolderError, match="its checksum does not match"):
+        ledger.read_plan()
     first, second = content["trials"]
-    for part, key in ((content, "name"), (content, "fingerprint"), (second, "method")):
-        path.write_text(
-            json.dumps(content).replace(json.dumps(part), json.dumps({**part, key: "x"}))
-        )
-        with pytest.raises(RunFolderError, match="its checksum does not match"):
-            ledger.read_plan()
     for key in ("id", "configuration"):
         trials = [{**first, key: second[key]}, second]
         forge(tmp_path, "plan.json", {**content, "trials": trials})
@@ -269,23 +261,6 @@ def test_ending_a_trial_deletes_nothing_through_a_link(tmp_path, where):
         storage.write_epoch(record(4), MAIN_ID, b"")
     assert {path: path.read_bytes() for path in before} == before
     assert storage.history(trial, MAIN_ID).damaged == (str(linked),)
-
-
-def test_a_snapshot_is_compared_with_what_was_recorded_with_its_epoch(tmp_path):
-    storage, _ = filled(tmp_path)
-    for _ in ("records of epochs", "compacted"):
-        path = storage.check_snapshot(2)
-        assert path.read_bytes() == b"weights"
-        path.write_bytes(b"Weights")
-        with pytest.raises(RunFolderError, match=r"0002\.safetensors is damaged"):
-            storage.check_snapshot(2)
-        path.unlink()
-        path.symlink_to(path.with_name("0001.safetensors"))
-        with pytest.raises(RunFolderError, match="it is a symbolic link"):
-            storage.check_snapshot(2)
-        path.unlink()
-        path.write_bytes(b"weights")
-        storage.end(DONE, MAIN_ID)
 
 
 def of(further, **changes):

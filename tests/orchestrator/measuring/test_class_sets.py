@@ -5,9 +5,9 @@ import pytest
 import torch
 from evaluated import CPU, built
 from made import writer_benchmark
+from pools import pool_of
 
 from fsl_sweep.datasets.benchmark import Benchmark
-from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
 from fsl_sweep.learners.methods.protonet import Protonet, ProtonetOptions
@@ -109,7 +109,7 @@ def made_features():
     numbers[:3, :, 0] += rng.normal(0, 0.2, (3, 3))
     numbers[3:, :, 1] += rng.normal(0, 2, (3, 3))
     images = numbers.reshape(18, 2, 1, 1).astype(np.float32)
-    pool = ImagePool.in_memory(images, np.repeat(np.arange(6), 3), [f"c{i}" for i in range(6)])
+    pool = pool_of(images, np.repeat(np.arange(6), 3), [f"c{i}" for i in range(6)])
     classes = ClassTasks(pool, np.arange(6))
     data = Benchmark.of("made", *[classes] * 4, fresh_base=False)
 

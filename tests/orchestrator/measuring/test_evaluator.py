@@ -13,7 +13,7 @@ from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
 from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.episodes import Episodes
-from fsl_sweep.learners.at_once import AtOnce, at_once
+from fsl_sweep.learners.at_once import AtOnce
 from fsl_sweep.orchestrator.errors import BadData, TrialFailure
 from fsl_sweep.orchestrator.measuring import images
 from fsl_sweep.orchestrator.records.protocol import Episode
@@ -126,8 +126,13 @@ def test_measuring_gives_what_answering_each_task_gives(benchmarks, where, name,
 
 def test_what_a_learner_cannot_answer_is_refused(benchmarks):
     data, base, _, writers = benchmarks.values()
-    with pytest.raises(ValueError, match="answers 3-way tasks"):
+    with pytest.raises(ValueError, match=r"answers 3-way tasks; these are [45]-way"):
         measured(writers, ragged(writers, "all"), adapting(writers))
+    tasks = drawn(data, 2, 20)
+    episodes = tasks.episodes[NOVEL]
+    alone = Episodes(*(part[:, :1] for part in vars(episodes).values()))
+    with pytest.raises(BadData, match="needs at least 2 classes; 20 of 20 have fewer"):
+        measured(data, only(tasks, NOVEL, alone), built(data, "protonet"))
     with pytest.raises(TypeError, match="A Linear is of no kind"):
         measured(data, drawn(data, 3, 3), torch.nn.Linear(2, 2))
     learner = built(base, "classifier")
@@ -158,51 +163,6 @@ def test_measuring_changes_nothing(benchmarks, name):
     assert counts(measured(data, tasks, learner)) == counts(first)
 
 
-UNFIT = {
-    r"support \[20, 1, 1\] and query \[20, 1, 2\]": lambda s, q: (s[:, :1], q[:, :1]),
-    r"support \[20, 3, 0\]": lambda s, q: (s[:, :, :0], q),
-    r"query \[20, 3, 0\]": lambda s, q: (s, q[:, :, :0]),
-    "Task 3 lacks a second class": lambda s, q: (without(s, np.s_[3, 1:]), q),
-    "Task 3 lacks .* or a query": lambda s, q: (s, without(q, 3)),
-}
-
-
-@pytest.mark.parametrize("problem", UNFIT)
-def test_tasks_that_any_or_no_answer_would_fit_are_refused(data, problem):
-    tasks = drawn(data, 2, 20)
-    episodes = tasks.episodes[NOVEL]
-    support, query = UNFIT[problem](episodes.support, episodes.query)
-    unfit = Episodes(support, query, episodes.classes[:, : support.shape[1]])
-    for learner in (adapting(data), built(data, "protonet")):
-        with pytest.raises(BadData, match=problem):
-            measured(data, only(tasks, NOVEL, unfit), learner)
-
-
-# How much is measured at once changes the time that it takes, and no number.
-def test_sizes_follow_from_the_device_and_the_images():
-    small, large = at_once(CPU, (3, 32, 32)), at_once(CPU, (3, 84, 84))
-    assert (small.images, large.images) == (32, 16)
-    assert small.floats == large.floats == 2**20
-    assert at_once(CPU, (640, 1, 1)).images == 512  # features
-    for shape in [(1, 28, 28), (3, 84, 84)]:
-        assert at_once(torch.device("cuda", 1), shape).images == 512
-        assert at_once(torch.device("cuda", 1), shape).floats == 2**25
-
-
-def test_small_chunks_of_adapted_tasks_give_the_same(data, monkeypatch):
-    tasks, learner, sizes = drawn(data, 7, 2), adapting(data), []
-    together, predict = measured(data, tasks, learner), type(learner).predict
-
-    def counting(self, support, query):
-        sizes.append(len(support))
-        return predict(self, support, query)
-
-    monkeypatch.setattr(type(learner), "predict", counting)
-    monkeypatch.setattr(images, "at_once", lambda *_: AtOnce(images=32, floats=1, adapted=18))
-    assert counts(measured(data, tasks, learner)) == counts(together)
-    assert max(sizes) == 2  # of 9 images each
-
-
 @pytest.fixture(scope="module")
 def larger():
     return benchmark(image_size=20)
@@ -223,7 +183,8 @@ def trained(larger):
 def test_counts_are_the_same_in_chunks_of_any_size(larger, trained, benchmarks, size, monkeypatch):
     base = benchmarks["base"]
     classifier = base, drawn(base, 30, 20), built(base, "classifier")
-    each = [*((larger, drawn(larger, 50, 30), learner) for learner in trained), classifier]
+    adapts = larger, drawn(larger, 7, 2), adapting(larger)
+    each = [*((larger, drawn(larger, 50, 30), learner) for learner in trained), classifier, adapts]
     usual = [counts(measured(*of)) for of in each]
     monkeypatch.setattr(images, "at_once", lambda *_: AtOnce(size, floats=8 * size, adapted=size))
     assert [counts(measured(*of)) for of in each] == usual

@@ -199,37 +199,6 @@ def test_images_are_normalised_as_the_backbone_says(tmp_path):
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("backbone", "overrides", "expected"),
-    [
-        (", weights: w.pt", [], ["there/w.pt"]),
-        (", weights: ~/w.pt", [], ["home/w.pt"]),
-        (", weights: '${PART}/w.pt'", [], ["there/part/w.pt"]),
-        (", weights: {grid: [a.pt, ../b.pt]}", [], ["there/a.pt", "b.pt"]),
-        (", weights: w.pt", ["defaults.backbone.weights=v.pt"], ["here/v.pt"]),
-        ("", ["methods.M.backbone={name: conv4, weights: v.pt}"], ["here/v.pt"]),
-        (", weights: w.pt", ["defaults.backbone.width=4"], ["there/w.pt"]),
-    ],
-)
-def test_a_relative_path_is_one_from_the_files_folder(
-    tmp_path, monkeypatch, backbone, overrides, expected
-):
-    for folder in ("there", "here"):
-        (tmp_path / folder).mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("PART", "part")
-    write("../there/s.yaml", backbone, "ncc")
-    sweep = load_sweep("../there/s.yaml", overrides)
-    section = sweep.config.methods["M"].get("backbone") or sweep.config.defaults["backbone"]
-    weights = section["weights"]
-    values = weights["grid"] if isinstance(weights, dict) else [weights]
-    assert values == [str(tmp_path / place) for place in expected]
-    notes = [line.removeprefix("# --set ") for line in sweep.text.splitlines() if "--set" in line]
-    Path("copy.yaml").write_text(sweep.text)
-    assert load_sweep("copy.yaml", notes).config == sweep.config
-
-
 def test_a_backbone_cannot_take_the_name_of_a_common_option():
     class Own(Options):
         frozen: int = 0

@@ -23,6 +23,9 @@ TRAINING = [
     *("defaults.precision=bf16", "M.train.way=4", "M.train.shot=4", "M.train.query=4"),
     *("M.train.tasks_per_batch=3", "M.train.fixed_support=true"),
     *("evaluation.every=2", "budget={seconds: 9}", "seeds=[1]"),
+    *("M.train.augment_support=false", "M.train.query_counts=multinomial"),
+    "M.train={way: 3, shot: 1, query: 2, fixed_support: true, queries_from: all}",
+    "M.learner.passes=joint",
 ]
 MEASURING = [
     *("evaluation.selection_tasks=9", "evaluation.report_tasks=9", "evaluation.seed=1"),
@@ -32,6 +35,10 @@ SHAPES = ["episode.way=2", "episode.shot=2", "episode.query=3"]
 NEITHER = [
     *("keep=last", "resources={cpu: 2}", "retries=0", "selectors={snapshot: [last]}"),
     *("name=other", "measure.more={snapshots: last, episode: {query: 3}}"),
+    "methods={Renamed: {learner: {name: protonet}, train: {way: 3, shot: 1, query: 2}}}",
+    "M.learner={name: protonet, scale: 10.0, passes: separate}",  # the defaults, written out
+    "M.train={way: 3, shot: 1, query: 2, augment_support: true, query_counts: equal}",
+    "M.train={way: 3, shot: 1, query: 2, queries_from: others}",
 ]
 
 
@@ -57,9 +64,13 @@ def test_what_training_depends_on_is_the_trials_and_how_it_is_measured_the_proto
 
 
 def test_every_part_of_a_specification_is_tried():
-    plain, parts = planned().trials[0].spec.canonical(), set()
+    plain, parts, known = planned().trials[0].spec.canonical(), set(), set()
     for change in TRAINING:
-        spec = planned(change).trials[0].spec.canonical()
+        trained = planned(change).trials[0].spec
+        spec = trained.canonical()
+        assert TrialSpec.model_validate(spec, strict=False) == trained
+        assert trained.id not in known
+        known.add(trained.id)
         parts |= {key for key in plain if spec[key] != plain[key]}
     assert parts == set(TrialSpec.model_fields) - {"validation", "fold"}
 

@@ -33,30 +33,8 @@ from fsl_sweep.orchestrator.records.spec import (
 def test_ways_of_training_and_evaluation_are_those_that_the_learner_can_answer(learner, way, train):
     plan = planned(f"M.learner={learner}", f"M.train={train}", f"episode.way={way}")
     spec = plan.trials[0].spec
-    assert TrialSpec.from_canonical(spec.canonical()) == spec
+    assert TrialSpec.model_validate(spec.canonical(), strict=False) == spec
     assert plan.main.protocol.episode.way == way
-
-
-def test_options_of_training_are_part_of_a_trials_identity_where_they_are_not_the_usual():
-    plain = planned().trials[0].spec
-    usual = "M.train={way: 3, shot: 1, query: 2, augment_support: true, query_counts: equal}"
-    assert planned(usual, "M.train.queries_from=others").trials[0].id == plain.id
-    ids = {plain.id}
-    for changes in (
-        ["M.train.augment_support=false"],
-        ["M.train.query_counts=multinomial"],
-        ["M.train.fixed_support=true"],
-        ["M.train.fixed_support=true", "M.train.queries_from=all"],
-        ["M.learner.passes=joint"],
-    ):
-        (trial,) = planned(*changes).trials
-        assert TrialSpec.from_canonical(trial.spec.canonical()) == trial.spec
-        ids.add(trial.id)
-    assert len(ids) == 6
-    # Filled in, so that a record says them.
-    assert plain.canonical()["learner"]["passes"] == "separate"
-    (adapting,) = planned("M.learner={name: fomaml, way: 3}").trials
-    assert adapting.spec.canonical()["learner"]["batch_norm"] == "batch"
 
 
 def test_a_staged_training_is_filled_in():
@@ -95,15 +73,7 @@ methods:
     assert "width" not in others[0].spec.backbone.options
 
 
-def test_names_places_and_resources_are_no_part_of_a_trials_identity():
-    renamed = "methods={Renamed: {learner: {name: protonet}, train: {way: 3, shot: 1, query: 2}}}"
-    for changes in (
-        ["name=renamed"],
-        [renamed],
-        ["resources={cpu: 2}", "retries=0"],
-        ["M.learner.scale=10.0"],  # the default, written out
-    ):
-        assert [t.id for t in planned(*changes).trials] == [t.id for t in planned().trials]
+def test_where_data_are_is_no_part_of_a_trials_identity():
     bare, placed = planned("benchmark={name: omniglot}"), "benchmark={name: omniglot, root: /x}"
     assert dataclasses.replace(bare, places={MAIN: "/x"}) == planned(placed)
 
@@ -215,7 +185,7 @@ def test_a_program_has_no_network_and_no_optimizer_of_ours():
     spec = trial.spec
     assert (spec.backbone.name, spec.optimizer, spec.schedule) == ("identity", None, [])
     assert (spec.precision, spec.train.way) == ("fp32", 7)
-    assert type(spec).from_canonical(spec.canonical()) == spec
+    assert type(spec).model_validate(spec.canonical(), strict=False) == spec
     assert plan.parts["submission"] == [{"name": "protos", "source": "submitted", "version": "3.1"}]
     other = planned("defaults.backbone={name: resnet12}", "defaults.optimizer.lr=0.2", PROTOS)
     assert other.trials[0].spec.id == planned(PROTOS).trials[0].spec.id

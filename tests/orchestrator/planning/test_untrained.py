@@ -38,7 +38,7 @@ def test_what_trains_nothing_needs_no_optimizer_and_takes_no_step(learner):
     assert (spec.optimizer, spec.schedule, spec.train) == (None, [], None)
     assert (spec.epochs, spec.batches, spec.recorded_epochs) == (1, 0, [1])
     assert plan.cautions == ()
-    assert TrialSpec.from_canonical(json.loads(json.dumps(spec.canonical()))) == spec
+    assert TrialSpec.model_validate(json.loads(json.dumps(spec.canonical())), strict=False) == spec
     assert planned_work.summary(plan.specs) == (
         "nothing: there are no weights to train, and each trial is measured once, as it is"
     )
@@ -76,8 +76,8 @@ def test_a_method_may_train_in_some_configurations_only():
         {"learner.learn_scale": True, "optimizer.lr": 0.1},
         {"learner.learn_scale": True, "optimizer.lr": 0.2},
     ]
-    assert planned_work.summary(plan.specs).startswith("20 gradient steps over ")
-    assert planned_work.summary(plan.specs).endswith("; trials that have nothing to train: 1")
+    apart = "; trials that have nothing to train: 1"
+    assert planned_work.summary(plan.specs) == f"20 gradient steps{apart}"
 
 
 def test_the_trial_is_measured_as_it_was_built_and_reported(tmp_path):

@@ -12,8 +12,8 @@ import fsl_sweep
 from fsl_sweep.orchestrator.errors import BadData, ConfigError, RunFolderError
 from fsl_sweep.orchestrator.report import FORMATS
 from fsl_sweep.orchestrator.report.figures.figures import figures
+from fsl_sweep.orchestrator.report.figures.response import responses_of
 from fsl_sweep.orchestrator.report.formats.as_json import to_plain
-from fsl_sweep.orchestrator.report.response import responses_of
 
 
 @pytest.fixture(scope="module")

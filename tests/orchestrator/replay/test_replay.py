@@ -8,6 +8,7 @@ from tables import CHOICE, exported, made, written
 import fsl_sweep
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.records.measures import MEASURES
+from fsl_sweep.orchestrator.records.spec import configuration_of
 from fsl_sweep.orchestrator.report import FORMATS
 from fsl_sweep.orchestrator.report.formats.as_json import to_plain
 from fsl_sweep.orchestrator.report.formats.terminal import to_text
@@ -183,7 +184,7 @@ def test_configurations_of_two_runs_are_distinguished_and_missing_trials_named(f
     assert len({repr(one.hyperparameters) for one in merged.histories}) == 2
     assert not merged.complete
     (missing,) = [one for one in merged.histories if one.end is None]
-    assert (missing.seed, missing.configuration) == (1, spec(0.01, 0).configuration)
+    assert (missing.seed, missing.configuration) == (1, configuration_of(spec(0.01, 0).canonical()))
 
 
 def test_methods_are_paired_where_their_tasks_are_known_to_be_the_same(tmp_path, folder) -> None:

@@ -11,8 +11,6 @@ from fsl_sweep.orchestrator.report.document.blocks import (
     Document,
     Forest,
     Group,
-    Heading,
-    Lines,
     Paragraph,
     Row,
     Section,
@@ -39,7 +37,11 @@ STUDY = Document(
         Section(
             "more",
             "How to go on",
-            (Heading("Measure"), Lines(("fsl-sweep  measure RUN \\",)), Bullets(("one", "two"))),
+            (
+                Paragraph("Measure", "heading"),
+                Paragraph("fsl-sweep  measure RUN \\", "command"),
+                Bullets(("one", "two")),
+            ),
         ),
         Section("empty", "Nothing to see", ()),
     ),

@@ -18,8 +18,8 @@ from fsl_sweep.orchestrator.report import Report, RunInfo, build
 from fsl_sweep.orchestrator.report.document.forest import bars_of
 from fsl_sweep.orchestrator.report.figures.figures import figures
 from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel
+from fsl_sweep.orchestrator.report.figures.response import responses_of
 from fsl_sweep.orchestrator.report.figures.sheet import sheet
-from fsl_sweep.orchestrator.report.response import responses_of
 from fsl_sweep.orchestrator.run import load_run
 
 if TYPE_CHECKING:
@@ -179,8 +179,8 @@ def test_curves_are_means_over_seeds_on_one_scale_with_every_pick(report: Report
     assert len(one.panels) == 12  # of as many configurations
     planes = [drawn(panel) for panel in one.panels]
     assert len({axes.get_ylim() for axes in planes}) == 1
-    own = [c for c in report.curves if (c.trial.method, c.trial.configuration) == ("M0", "0")]
-    mean = 100 * np.mean([curve.scores("novel") for curve in own], axis=0)
+    own = [c for c in report.curves if (c[0].method, c[0].configuration) == ("M0", "0")]
+    mean = 100 * np.mean([t.scores["novel", "selection"].means for t, _ in own], axis=0)
     lines = [np.asarray(line.get_ydata()) for line in planes[0].lines]
     assert any(len(y) == 10 and np.allclose(y, mean) for y in lines)
     ticks = zip(planes[0].get_yticklabels(), planes[0].get_yticks(), strict=True)
@@ -189,7 +189,7 @@ def test_curves_are_means_over_seeds_on_one_scale_with_every_pick(report: Report
         at = places[name]
         marks = [np.asarray(m.get_offsets()) for m in planes[0].collections]
         epochs = {int(x) for xy in marks for x, y in xy if y == at}
-        assert epochs == {curve.picks[name] for curve in own}
+        assert epochs == {picks[name] for _, picks in own}
 
 
 def test_seeds_that_stopped_early_do_not_bend_the_mean() -> None:

@@ -1,6 +1,7 @@
 """Ensembles from recorded answers: the vote, who votes, and the same from a live forward pass."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import made
@@ -129,9 +130,7 @@ def test_answers_that_are_damaged_missing_or_of_other_weights_are_not_used(
     storage, spec = Ledger(tmp_path).trial(run[1][0].id), run[1][0].spec
     storage.begin(spec)
     for epoch in (1, 2):
-        record = source.read_epoch(epoch, data.id)
-        scores = source.read_answers(epoch, data.id)
-        whole = type(record)(**{**vars(record), "scores": scores})
+        whole = replace(made.record(epoch), scores=source.read_answers(epoch, data.id))
         storage.write_epoch(whole, data.id, b"weights", answers=epoch == 1)
     assert storage.read_answers(2, data.id) is None
     assert storage.to_measure(data.id) == []

@@ -42,8 +42,6 @@ def test_interval_of_many_tasks_is_normal_and_weights_count() -> None:
     for weight, alone in ((1.0, first), (0.0, second)):
         end, plain = mixture_interval(first, second, weight), mean_interval(alone)
         assert (end.mean, end.low, end.high) == pytest.approx((plain.mean, plain.low, plain.high))
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        mixture_interval(first, second, 1.5)
 
 
 def pair(seed: int, tasks: int, effect: float) -> tuple[np.ndarray, np.ndarray]:
@@ -97,8 +95,6 @@ def test_comparison_without_spread_or_without_common_tasks() -> None:
     assert compare_mixtures(lonely, same, 0.5).verdict == "undecided"
     with pytest.raises(ValueError, match="common tasks"):
         compare_mixtures((same[0], same[0][1:]), same, 0.5)
-    with pytest.raises(ValueError, match="cannot be"):
-        compare_mixtures(same, same, 0.5, rope=-1)
     with pytest.raises(ValueError, match="between 0 and 1"):
         compare_mixtures(same, same, 1.5)
 

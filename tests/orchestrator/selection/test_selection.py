@@ -6,6 +6,8 @@ from scipy import stats
 from trials import TASKS, trial
 
 from fsl_sweep.orchestrator.records.measures import TrialEnd, TrialHistory
+from fsl_sweep.orchestrator.records.spec import Selectors
+from fsl_sweep.orchestrator.selection.chosen import choosable_epochs, chosen_snapshots
 from fsl_sweep.orchestrator.selection.comparing.comparison import (
     compare_methods,
     rank_methods,
@@ -47,14 +49,9 @@ SLOW = trial(
 def test_intervals_are_over_the_report_tasks() -> None:
     one = chosen(select([FAST, SLOW], ["val"], ["val"]), "val", "val")
     tasks = FAST.scores["novel", "report"].load()[0]
-    low, high = stats.t.interval(0.95, TASKS - 1, tasks.mean(), stats.sem(tasks))
-    assert (one.novel.low, one.novel.high, one.novel.n) == (
-        pytest.approx(low),
-        pytest.approx(high),
-        TASKS,
-    )
-    assert one.base.mean == pytest.approx(0.70)
-    assert one.val.mean == pytest.approx(0.60)
+    law = stats.t.interval(0.95, TASKS - 1, tasks.mean(), stats.sem(tasks))
+    assert (one.novel.low, one.novel.high, one.novel.n) == pytest.approx((*law, TASKS))
+    assert (one.base.mean, one.val.mean) == pytest.approx((0.70, 0.60))
 
 
 @pytest.mark.parametrize(
@@ -235,8 +232,8 @@ def test_a_front_is_shown_apart() -> None:
     last, val = selected.fronts
     assert [point.configuration for point in last.kept] == ["1e-3", "1e-4"]
     assert [point.configuration for point in val.kept] == ["1e-3"]  # .70 and .55; .70 and .50
-    assert [point.snapshot.epoch for point in val.points] == [1, 2]
-    assert [point.report["novel"] for point in val.points] == pytest.approx([0.54, 0.51])
+    assert [point.epoch for point in val.points] == [1, 2]
+    assert [point.mean("novel") for point in val.points] == pytest.approx([0.54, 0.51])
     assert last.oracle
 
 
@@ -245,3 +242,26 @@ def test_a_trial_of_two_methods_counts_for_both() -> None:
     selected = select([FAST, shared], ["val"], ["val"])
     assert [s.method for s in selected.selections] == ["PN", "PN-2"]
     assert selected.cell("PN", Strategy("val", "val", False))[0].trial == FAST.trial
+
+
+KEPT = Selectors(
+    snapshot=["last", "base", "val"], hyperparameter=["base", "val", "pareto", "oracle"]
+)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_a_trial_keeps_is_what_any_strategy_may_choose_of_it(seed) -> None:
+    rng, histories = np.random.default_rng(seed), []
+    for number in range(4):
+        base, val, novel = rng.random((3, 8))
+        histories.append(trial("PN", f"c{number}", base=base, val=val, novel=novel))
+        best = {int(np.argmax(scores)) + 1 for scores in (base, val, novel)}
+        assert choosable_epochs(histories[-1], KEPT) == best | {8}
+    chosen = chosen_snapshots(histories, KEPT)
+    assert chosen
+    for history in histories:
+        assert {e for t, e in chosen if t == history.trial} <= choosable_epochs(history, KEPT)
+    # Nothing is said where folds decide, or the trial takes no part.
+    folds = Selectors(snapshot=["val", "cv-epoch"], hyperparameter=["val"])
+    assert choosable_epochs(history, folds) is None
+    assert choosable_epochs(replace(history, end=TrialEnd("failed", "NaN")), KEPT) is None

@@ -35,7 +35,7 @@ FOUR = measured(
         ("2", "t2", 2),
         ("3", "t0", 3),  # t0 and t2 tie at 0.4, and t0 comes first
         ("4", "t1", 4),
-        ("9, top", "t1", 4),
+        (" 9, top ", "t1", 4),
         # 12 / 4 = 3 tasks each, then 6, 9 and all.
         ("1, per-configuration", "t0", 1),
         ("2, per-configuration", "t0", 2),

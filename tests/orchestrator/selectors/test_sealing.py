@@ -1,4 +1,4 @@
-"""Selectors that cheat, run on the records of a real run folder as a report runs them."""
+"""Histories and their views: selectors that cheat, run as a report runs them, on a real folder."""
 
 import copy
 import os
@@ -107,6 +107,43 @@ def test_neither_scores_nor_the_ledger_can_be_followed_to(kind, copied, trial) -
         if isinstance(one, np.ndarray):
             assert one.base is None
             assert not np.isin(secrets, one).any()
+
+
+def test_a_view_of_a_candidate_holds_its_own_hyperparameters(trial) -> None:
+    candidate = Candidate("t", {"lr": [0.1]}, 2, History.from_trial(trial))
+    assert candidate.tasks["val"].tolist() == trial.scores["val", "selection"].load()[1].tolist()
+    view = candidate.view({"val"}, "mine")
+    assert (view.trial, view.epoch, view.hyperparameters) == ("t", 2, {"lr": [0.1]})
+    assert list(view.scores) == list(view.tasks) == ["val"]
+    assert view.scores["val"] == candidate.scores["val"]
+    view.hyperparameters["lr"].append(9)
+    assert candidate.hyperparameters == {"lr": [0.1]}
+
+
+SMALL = History.from_arrays(epochs=[1, 3], base=[0.5, 0.6], tasks={"base": np.ones((2, 4))})
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda: SMALL.epochs.fill(0), "read-only"),
+        (lambda: SMALL.scores["base"].fill(0), "read-only"),
+        (lambda: SMALL.tasks["base"].fill(0), "read-only"),
+        (lambda: SMALL.scores["val"], "not recorded"),
+        (lambda: SMALL.view({"val"}).scores["val"], "not recorded"),
+        (lambda: SMALL.tasks["train_loss"], "not recorded"),
+        (lambda: SMALL.view({"vall"}), "did you mean 'val'"),
+        (lambda: SMALL.index(2), "Epoch 2"),
+        (lambda: History.from_arrays(epochs=[2, 1], base=[0.1, 0.2]), "ascending"),
+        (lambda: History.from_arrays(epochs=[1, 1], base=[0.1, 0.2]), "ascending"),
+        (lambda: History.from_arrays(epochs=[1, 2], base=[0.1]), "but epochs"),
+        (lambda: History.from_arrays(epochs=[1, 2], tasks={"base": [[0.1]]}), "must be of"),
+        (lambda: History.from_arrays(epochs=[1], tasks={"train_loss": [[0.1]]}), "must be of"),
+    ],
+)
+def test_what_a_history_refuses(read: Callable[[], Any], message: str) -> None:
+    with pytest.raises((ValueError, KeyError), match=message):
+        read()
 
 
 def test_writing_into_a_view_changes_no_other(trial) -> None:

@@ -104,17 +104,6 @@ def test_seed_weights() -> None:
     assert (seed_weights(5, 1, 0, "") == 1).all()
 
 
-def test_cautions() -> None:
-    single, (selection, report, _) = made(4, seeds=1)[:2], made(4, seeds=5)
-    caution = "one seed alone: how much training again would change is not in it"
-    assert selection_bootstrap(best_val, *single).caution == caution
-    assert selection_bootstrap(best_val, selection, report).caution is None
-    report[0][:] = np.nan
-    got = selection_bootstrap(best_val, selection, report)
-    assert got.caution == "in 1000 of 1000 resamples nothing could be chosen"
-    assert math.isnan(got.low)
-
-
 def test_two_seeds_are_covered() -> None:
     """What few seeds do to an interval: drawing one of two covers 88 %, and 95 % is meant."""
     generator, simulations, inside = np.random.default_rng(0), 500, 0

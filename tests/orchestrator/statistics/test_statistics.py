@@ -32,24 +32,6 @@ def test_interval_is_students_below_100_and_normal_from_there(n: int, confidence
     assert (got.n, got.confidence, got.kind) == (n, confidence, "closed")
 
 
-@pytest.mark.parametrize(
-    ("values", "kind", "caution"),
-    [
-        ([0.7], "closed", "one task alone has no interval"),
-        (np.linspace(0.3, 0.5, 10), "closed", "only 10 tasks"),
-        (np.linspace(0.3, 0.5, 200), "closed", None),
-        ([0.1, 0.2, 0.3], "seeds", "only 3 seeds"),
-        (np.append(np.ones(300), 0.9), "closed", "saturated near 100 %"),
-        (np.full(200, 0.5), "closed", "all tasks have the same value"),
-        ([0.1, 0.2], "benchmarks", "only 2 benchmarks"),
-    ],
-)
-def test_cautions(values, kind, caution) -> None:
-    got = mean_interval(values, kind=kind)
-    assert got.caution == caution
-    assert math.isnan(got.low) == math.isnan(got.high) == (len(values) == 1)
-
-
 def test_compare_against_scipy_and_by_sign() -> None:
     generator = np.random.default_rng(5)
     b = generator.random(60)
@@ -164,15 +146,6 @@ def test_kendall_tau_against_scipy_with_ties(seed: int) -> None:
     last = kendall_tau(a, b, last=10)
     assert last.tau == pytest.approx(stats.kendalltau(a[-10:], b[-10:]).statistic)
     assert (last.n, last.last) == (10, 10)
-
-
-def test_kendall_tau_of_no_ranking() -> None:
-    flat, single = kendall_tau([0.5, 0.5, 0.5], [0.1, 0.2, 0.3]), kendall_tau([0.5], [0.5])
-    assert math.isnan(flat.tau)
-    assert flat.caution == "a measure is the same for all snapshots"
-    assert math.isnan(single.tau)
-    assert single.caution == "one snapshot has no ranking"
-    assert kendall_tau([1, 2, 3], [1, 2, 3], last=50).n == 3
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 5])

@@ -89,7 +89,7 @@ def test_methods_that_do_equally_well_on_every_task() -> None:
     (pair,) = compare_methods(summaries)
     assert (pair.result.verdict, pair.result.p_value) == ("equivalent", 1.0)
     for order in (summaries, summaries[::-1]):
-        (ranking,), (stability,) = rank_methods(order), stability_of(order, None)
+        (ranking,), (stability,) = rank_methods(order), stability_of(order)
         expected = tuple(cell.method for cell in order)
         assert ranking.methods == stability.by_worst == expected
         assert tuple(row.method for row in stability.methods) == expected

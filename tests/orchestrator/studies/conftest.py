@@ -1,16 +1,19 @@
 """Runs that the studies are tried on: measured, trained, unfinished; and their mistakes."""
 
+import json
 import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import made
 import pytest
 from commands import TINY, finished
 
 from fsl_sweep import load_run
+from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.planning.prepare import open_benchmarks, opened_plan
 from fsl_sweep.orchestrator.records.measures import TrialEnd
@@ -86,6 +89,17 @@ def unfinished(measured: Path, tmp_path: Path) -> Path:
     path = shutil.copytree(measured, tmp_path / "unfinished")
     shutil.rmtree(path / "trials" / load_run(path).chosen("PN")[2].snapshot.trial)
     return path
+
+
+@pytest.fixture
+def plain(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Call a study: its JSON."""
+
+    def plain(*arguments: object, code: int = 0) -> Any:
+        assert invoke([*map(str, arguments), "--json"]) == code
+        return json.loads(capsys.readouterr().out)
+
+    return plain
 
 
 @pytest.fixture

@@ -28,56 +28,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def plain(capsys, *arguments) -> dict:
-    assert invoke(["compare", *map(str, arguments), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def accuracies(folder: Path, protocol: str, method: str) -> np.ndarray:
-    """Mean over seeds on each report task of what val / val chooses, looked up one by one."""
-    run = load_run(folder)
-    source = run._source
-    chosen = {(one.snapshot.trial, one.snapshot.epoch) for one in run.chosen(method)}
-    trials = source.histories(source.protocol(protocol), source.protocol())
-    rows = [
-        trial.scores["novel", "report"].load()[trial.index(epoch)]
-        for trial in trials
-        for one, epoch in chosen
-        if trial.trial == one and trial.method == method
-    ]
-    assert len(rows) == 2
-    return np.mean(rows, axis=0)
-
-
 def ends(interval: dict) -> tuple[float, float]:
     return interval["low"], interval["high"]
 
 
-def test_intervals_are_those_of_the_records(folder, capsys) -> None:
-    found = plain(capsys, folder, "PN", "RR")["snapshots"]
+def test_intervals_are_those_of_the_records(folder, plain) -> None:
+    found = plain("compare", folder, "PN", "RR")["snapshots"]
     assert (found["closed_protocol"], found["open_protocol"]) == ("main", "open")
     assert found["paired_on"] == "open"
     for kind, protocol in (("closed", "main"), ("open", "open")):
         for at, method in enumerate(("PN", "RR")):
-            values = accuracies(folder, protocol, method)
+            values = np.mean(tables.accuracies(folder, protocol, method), axis=0)
             law = stats.t(len(values) - 1, values.mean(), stats.sem(values)).interval(0.95)
             assert ends(found[kind][at]) == pytest.approx(law, rel=1e-9)
-    a, b = (accuracies(folder, "open", method) for method in ("PN", "RR"))
+    a, b = (np.mean(tables.accuracies(folder, "open", method), axis=0) for method in ("PN", "RR"))
     law = stats.ttest_rel(a, b).confidence_interval(0.95)
     assert ends(found["paired"]) == pytest.approx((law.low, law.high), rel=1e-9)
-
-
-def test_the_claim_over_seeds_is_that_of_the_report(folder, capsys) -> None:
-    ours = plain(capsys, folder, "RR", "PN")
-    (theirs,) = (
-        one.result
-        for one in load_run(folder).report(["val"], ["val"]).differences
-        if (one.a, one.b) == ("PN", "RR")
-    )
-    assert ours["methods"]["effect"] == pytest.approx(-theirs.effect.mean)
-    assert ours["methods"]["low"] == pytest.approx(-theirs.effect.high)
-    assert ours["methods"]["seeds"] == [2, 2]
-    assert len(ours["methods"]["values"][0]) == 2
 
 
 def test_the_text_keeps_snapshots_and_methods_apart(folder, capsys, snapshot) -> None:
@@ -89,12 +55,12 @@ def test_the_text_keeps_snapshots_and_methods_apart(folder, capsys, snapshot) ->
     ("protocol", "closed", "undecided"),
     [("few", "main", "`fsl-sweep measure RUN few --snapshots all`"), ("wide", None, "")],
 )
-def test_another_protocol(folder, capsys, protocol, closed, undecided) -> None:
-    found = plain(capsys, folder, "PN", "RR", "--protocol", protocol)
+def test_another_protocol(folder, capsys, plain, protocol, closed, undecided) -> None:
+    found = plain("compare", folder, "PN", "RR", "--protocol", protocol)
     snapshots, methods = found["snapshots"], found["methods"]
     assert (found["protocol"], snapshots["open_protocol"]) == (protocol, protocol)
     assert snapshots["closed_protocol"] == closed
-    a, b = (accuracies(folder, protocol, method) for method in ("PN", "RR"))
+    a, b = (np.mean(tables.accuracies(folder, protocol, method), axis=0) for method in ("PN", "RR"))
     assert snapshots["paired"]["mean"] == pytest.approx(np.mean(a - b))
     # The claim about methods is that of the report under the protocol.
     found = load_run(folder).report(["val"], ["val"], protocol=protocol).differences
@@ -107,29 +73,21 @@ def test_another_protocol(folder, capsys, protocol, closed, undecided) -> None:
     assert f"The methods, trained again, on tasks of '{protocol}' " in out
 
 
-def test_tasks_of_writers_have_no_open_intervals(tmp_path, capsys) -> None:
-    made.with_protocols(tmp_path / "run", 50, seeds=(0, 1), benchmark=made.OF_WRITERS)
-    assert invoke(["compare", str(tmp_path / "run"), "PN", "RR"]) == 0
-    out = capsys.readouterr().out
-    assert "No open intervals: tasks of writers cannot be drawn without replacement.\n" in out
-
-
-def test_without_open_tasks_it_says_how_to_measure_them(tmp_path, capsys) -> None:
-    path = tmp_path / "run"
-    made.with_protocols(path, 50, OPEN, skipped=["open"], seeds=(0, 1))
-    assert invoke(["compare", str(path), "PN", "RR"]) == 0
-    out = capsys.readouterr().out
-    command = "open --without-replacement --tasks 1000000 --snapshots chosen\n"
-    assert f"  fsl-sweep measure {path} {command}" in out
-    assert "Nothing is about other examples" in out
+@pytest.mark.parametrize("benchmark", [made.GLYPHS, made.OF_WRITERS], ids=["classes", "writers"])
+def test_without_open_tasks_it_says_how_to_measure_them_or_why_not(
+    tmp_path, monkeypatch, said, benchmark, snapshot
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made.with_protocols(Path("run"), 50, seeds=(0, 1), benchmark=benchmark)
+    assert said("compare run PN RR") == snapshot
 
 
 def test_a_table_with_tasks_has_closed_intervals_and_one_of_means_has_none(
-    folder, tmp_path, capsys, refused
+    folder, tmp_path, plain, refused
 ) -> None:
     table = tables.exported(load_run(folder), tmp_path / "run.csv")
-    own = plain(capsys, folder, "PN", "RR")["snapshots"]
-    found = plain(capsys, table, "PN", "RR")["snapshots"]
+    own = plain("compare", folder, "PN", "RR")["snapshots"]
+    found = plain("compare", table, "PN", "RR")["snapshots"]
     assert (found["open"], found["closed_protocol"]) == (None, "table")
     assert ends(found["closed"][0]) == pytest.approx(ends(own["closed"][0]))
     means = tables.written(pd.DataFrame(tables.made()), tmp_path / "means.csv")
@@ -146,17 +104,21 @@ def test_mistakes(folder, mistakes, snapshot) -> None:
     assert mistakes("compare RUN", folder, lines) == snapshot
 
 
-def test_two_of_three_methods(tmp_path, capsys) -> None:
+def test_two_of_three_methods(tmp_path, plain) -> None:
     trials = [made.planned(made.spec(s, way), f"W{way}") for way in (5, 6, 7) for s in (0, 1)]
     made.recorded(tmp_path / "run", *trials)
-    found = plain(capsys, tmp_path / "run", "W7", "W5")
+    found = plain("compare", tmp_path / "run", "W7", "W5")
     assert found["snapshots"]["cautions"][-1] == (
         "intervals of snapshots are not corrected for all pairs of 3 methods"
     )
-    # Over seeds they are, as in the report.
+    # Over seeds they are, as in the report, which has the other order.
     differences = load_run(tmp_path / "run").report(["val"], ["val"]).differences
     (theirs,) = (one.result for one in differences if (one.a, one.b) == ("W5", "W7"))
-    assert found["methods"]["p_adjusted"] == pytest.approx(theirs.p_adjusted, rel=1e-6)
+    methods = found["methods"]
+    assert methods["effect"] == pytest.approx(-theirs.effect.mean)
+    assert methods["low"] == pytest.approx(-theirs.effect.high)
+    assert (methods["seeds"], [len(values) for values in methods["values"]]) == ([2, 2], [2, 2])
+    assert methods["p_adjusted"] == pytest.approx(theirs.p_adjusted, rel=1e-6)
     assert theirs.p_adjusted > theirs.p_value
 
 

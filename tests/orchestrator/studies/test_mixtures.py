@@ -1,13 +1,12 @@
 """``analyze mixtures`` and ``base-and-novel``: two methods that trade BaseGen for NovelGen."""
 
-import json
 from pathlib import Path
 
 import made
 import numpy as np
 import pytest
+import tables
 
-from fsl_sweep import load_run
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS, EpochRecord, TaskScores
 from fsl_sweep.orchestrator.statistics.sampling.mixtures import mixture_gap
@@ -59,19 +58,14 @@ def said(capsys, *arguments) -> str:
     return " ".join(run(capsys, *arguments).split())
 
 
-def test_the_numbers(three, capsys) -> None:
-    found = json.loads(run(capsys, "mixtures", three, "--json"))
+def test_the_numbers(three, plain) -> None:
+    found = plain("analyze", "mixtures", three)
     assert found["lambdas"] == [0, 0.25, 0.5, 1]
     assert (found["base_classes"], found["novel_classes"], found["uniform_lambda"]) == (9, 9, 0.5)
     assert found["selection_repeated"]
-    source = load_run(three)._source
-    chosen = [chosen.snapshot for chosen in load_run(three).chosen("PN")]
 
     def tasks(protocol: str, measure: str) -> np.ndarray:
-        planned = source.protocol(protocol)
-        trials = {trial.trial: trial for trial in source.histories(planned)}
-        rows = [trials[s.trial].scores[measure, "report"].load()[s.epoch - 1] for s in chosen]
-        return np.mean(rows, axis=0)
+        return np.mean(tables.accuracies(three, protocol, "PN", measure), axis=0)
 
     pn = found["methods"][0]["at"]
     assert found["methods"][0]["method"] == "PN"
@@ -96,9 +90,9 @@ def test_the_text_and_the_figure(three, capsys, tmp_path, snapshot) -> None:
 
 
 @pytest.mark.parametrize(("seeds", "over"), [(1, "95 % over tasks"), (2, "both seeds")])
-def test_few_seeds_have_no_interval_over_seeds(tmp_path, capsys, seeds, over) -> None:
+def test_few_seeds_have_no_interval_over_seeds(tmp_path, plain, seeds, over, capsys) -> None:
     path = folder(tmp_path / "run", seeds)
-    found = json.loads(run(capsys, "mixtures", path, "--json"))
+    found = plain("analyze", "mixtures", path)
     point = found["methods"][1]["at"][0]
     assert point["over"] == over
     if seeds == 2:
@@ -138,15 +132,9 @@ def test_where_only_chosen_snapshots_are_measured_nothing_is_decided_of_methods(
     assert "There is no lambda between 0 and 1" in told
 
 
-def test_pairs(three, capsys) -> None:
-    (pair,) = json.loads(run(capsys, "base-and-novel", three, "--json"))["pairs"]
+def test_pairs(three, plain, capsys) -> None:
+    (pair,) = plain("analyze", "base-and-novel", three)["pairs"]
     for claim in ("snapshots", "methods"):
         assert pair[claim]["verdict"] == "trades"
         assert pair[claim]["effects"] == pytest.approx([0.1, -0.1], abs=0.03)
     assert "Accuracies under last / " in run(capsys, "base-and-novel", three, "--snapshot", "last")
-
-
-def test_mistakes(three, capsys) -> None:
-    assert invoke(["analyze", "mixtures", str(three), "--plot", "u.txt"]) == 2
-    expected = "fsl-sweep: --plot: u.txt ends in none of .svg, .pdf, .png\n"
-    assert capsys.readouterr().err == expected

@@ -61,16 +61,6 @@ def test_json_holds_every_set_and_is_the_same_again(analyze):
     assert analyze(*arguments, "--apart")[1] != shown
 
 
-def test_python_gives_what_the_command_prints(analyze, trained):
-    options = ("--classes", "val+novel", *SMALL, "--examples", 6, "--shot", 2, "--json")
-    asked = {"classes": "val+novel", "sets": 8, "tasks": 60, "truth_tasks": 300, "shot": 2}
-    pair = {"a": "PN", "b": "RR", "size": 4, "examples": [6]}
-    found = fsl_sweep.load_run(trained).study("novel-classes", **pair, **asked)
-    assert json.loads(found.written("json")) == json.loads(analyze("PN", "RR", *options)[1])
-    assert repr(found) == "<Finding of 'novel-classes': PN against RR on random class sets>"
-    assert len(repr(found.result.sets[0])) < 150
-
-
 def test_by_default_sets_have_at_most_half_of_the_classes_and_it_says_how_far_it_is(analyze):
     few = ("--sets", 20, "--tasks", 9, "--truth-tasks", 300, "--classes")
     code, shown, told = analyze("PN", "RR", *few, "all")
@@ -83,11 +73,9 @@ def test_by_default_sets_have_at_most_half_of_the_classes_and_it_says_how_far_it
 
 
 def test_it_draws_the_sets(analyze, tmp_path):
-    begins = {"svg": b"<?xml", "pdf": b"%PDF-", "png": b"\x89PNG\r"}
-    for form, begin in begins.items():
-        path = tmp_path / f"sets.{form}"
-        code, shown, errors = analyze("PN", "RR", *SMALL, "--plot", path)
-        assert (code, path.read_bytes()[:5]) == (0, begin)
+    path = tmp_path / "sets.pdf"
+    code, shown, errors = analyze("PN", "RR", *SMALL, "--plot", path)
+    assert (code, path.read_bytes()[:5]) == (0, b"%PDF-")
     assert "random sets" in errors
     assert "random sets of each kind" not in shown
 

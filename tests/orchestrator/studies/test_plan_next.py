@@ -10,7 +10,6 @@ import pytest
 import tables
 
 from fsl_sweep.orchestrator.cli import invoke
-from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.run import load_run
 
@@ -87,13 +86,6 @@ def test_an_unfinished_run_is_planned_for_as_far_as_it_goes(tmp_path, capsys) ->
     assert "2 and 3" in out or "3 and 2" in out
 
 
-def test_the_sentence_is_that_of_the_answer(tmp_path, capsys) -> None:
-    path = run_of(tmp_path / "run", seeds=(0, 1))
-    assert invoke(["plan-next", path]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert f"What would decide it {load_run(path).report().answer.sentences[-1]} " in said
-
-
 @pytest.mark.usefixtures("all_resamples")
 def test_it_plans_for_what_the_report_compares(tmp_path, capsys) -> None:
     path = str(tmp_path / "run")
@@ -120,14 +112,6 @@ def test_nothing_is_planned_from_chosen_snapshots_only(tmp_path, refused) -> Non
     made.with_protocols(tmp_path / "run", measure=few, seeds=(0, 1))
     said = refused("plan-next", tmp_path / "run", "--protocol", "5-shot")
     assert said.startswith("Nothing can be planned before every snapshot is measured: ")
-
-
-def test_several_benchmarks_have_no_common_plan(whole, tmp_path, refused) -> None:
-    other = made.plan(made.planned(made.spec()), fingerprint="e" * 16)
-    Ledger(tmp_path / "other").write_plan(other, "name: made\n")
-    said = refused("plan-next", whole, tmp_path / "other")
-    assert "differ in the data that they were measured on, so that their numbers are about" in said
-    assert "`fsl-sweep report --benchmarks` compares" in said
 
 
 def test_a_table_without_rows_of_tasks(tmp_path, refused) -> None:

@@ -1,6 +1,5 @@
 """``analyze queries``: the table of a run, against the numbers that it is made of."""
 
-import json
 import math
 import re
 from dataclasses import replace
@@ -9,10 +8,9 @@ from pathlib import Path
 import made
 import numpy as np
 import pytest
+import tables
 
-from fsl_sweep import load_run
 from fsl_sweep.orchestrator.cli import invoke
-from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.selection.comparing import task_sizes
 from fsl_sweep.orchestrator.statistics.sampling.task_sizing import (
     TaskVariance,
@@ -34,25 +32,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def plain(capsys, *arguments) -> list[dict]:
-    assert invoke(["analyze", "queries", *map(str, arguments), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def tables(folder: Path, protocol: str, method: str) -> list[np.ndarray]:
-    run = load_run(folder)
-    source = run._source
-    trials = {t.trial: t for t in source.histories(source.protocol(protocol), source.protocol())}
-    return [
-        trials[s.trial].scores["novel", "report"].load()[trials[s.trial].index(s.epoch)]
-        for s in (chosen.snapshot for chosen in run.chosen(method))
-    ]
-
-
-def test_the_estimate_and_the_table(folder, capsys) -> None:
-    found = plain(capsys, folder, *THERE)
+def test_the_estimate_and_the_table(folder, plain) -> None:
+    found = plain("analyze", "queries", folder, *THERE)
     assert [one["method"] for one in found] == ["PN", "RR"]
-    main, five = (tables(folder, name, "PN") for name in ("main", "five"))
+    main, five = (tables.accuracies(folder, name, "PN") for name in ("main", "five"))
     expected = [variance_over_queries([(15, a), (5, b)]) for a, b in zip(main, five, strict=True)]
     assert found[0]["between"] == pytest.approx(np.mean([one.between for one in expected]))
     assert found[0]["within"] == pytest.approx(np.mean([one.within for one in expected]))
@@ -63,21 +46,30 @@ def test_the_estimate_and_the_table(folder, capsys) -> None:
     assert rows[15]["measured"] is None  # the main tasks share examples
 
 
-def test_no_more_queries_than_a_class_has_examples(few_drawn, capsys) -> None:
+def test_no_more_queries_than_a_class_has_examples(few_drawn, plain) -> None:
     """10 classes of 12 examples, one of which is the support, though 2 tasks drew at most 4."""
-    (found,) = plain(capsys, few_drawn)
+    (found,) = plain("analyze", "queries", few_drawn)
     assert found["examples"] == 120
     assert [row["queries"] for row in found["rows"] if row["queries"] > 5] == [7, 10]
-    assert plain(capsys, few_drawn, "--examples", "240")[0]["rows"][-1]["queries"] == 20
-    assert invoke(["analyze", "queries", str(few_drawn)]) == 0
-    said = " ".join(capsys.readouterr().out.split())
     assert (
-        "A class has 12 of them on average, so that a task has at most 11 queries of each" in said
+        plain("analyze", "queries", few_drawn, "--examples", "240")[0]["rows"][-1]["queries"] == 20
     )
 
 
-def shown(monkeypatch, capsys, folder, between, examples, classes) -> tuple[str, dict]:
-    """The advice and the plain data of PN, with this A, a B of 0.1."""
+@pytest.mark.parametrize(
+    ("between", "examples", "classes", "to_set", "why"),
+    [
+        (0.011, 12600, 630, 4, "That is q*, near which they are shortest, rounded up"),
+        (-0.01, 12600, 630, 19, "PN has no q*: 19 is as many as a class has. RR has no q*: 19 is"),
+        (0.0001, 12600, 630, 19, "PN has too few examples for its q*: 19 is as many as a class"),
+        # With 49 queries there are 8 tasks. Of 1 / (q T) times t squared, 25 tasks have the least.
+        (-0.01, 2000, 40, 15, "PN has no q*: 15 is where they are predicted to be shortest. RR"),
+    ],
+)
+def test_what_to_set_is_in_the_table_with_the_shortest_interval(
+    folder, monkeypatch, capsys, plain, between, examples, classes, to_set, why
+) -> None:
+    """Of an A like this, and a B of 0.1."""
     whole = task_sizes._sizes
 
     def sizes(*arguments):
@@ -86,31 +78,9 @@ def shown(monkeypatch, capsys, folder, between, examples, classes) -> tuple[str,
 
     monkeypatch.setattr(task_sizes, "_sizes", sizes)
     given = (folder, "--examples", examples, "--classes", classes)
-    found = plain(capsys, *given)
+    found, _ = plain("analyze", "queries", *given)
     assert invoke(["analyze", "queries", *map(str, given)]) == 0
-    return " ".join(capsys.readouterr().out.split()), found[0]
-
-
-@pytest.mark.parametrize(
-    ("between", "examples", "classes", "to_set", "why"),
-    [
-        (0.011, 12600, 630, 4, "That is q*, near which they are shortest, rounded up"),
-        (-0.01, 12600, 630, 19, "PN has no q*: 19 is as many as a class has. RR has no q*: 19 is"),
-        (
-            0.0001,
-            12600,
-            630,
-            19,
-            "PN has too few examples for its q*: 19 is as many as a class has",
-        ),
-        # With 49 queries there are 8 tasks. Of 1 / (q T) times t squared, 25 tasks have the least.
-        (-0.01, 2000, 40, 15, "PN has no q*: 15 is where they are predicted to be shortest. RR"),
-    ],
-)
-def test_what_to_set_is_in_the_table_with_the_shortest_interval(
-    folder, monkeypatch, capsys, between, examples, classes, to_set, why
-) -> None:
-    said, found = shown(monkeypatch, capsys, folder, between, examples, classes)
+    said = " ".join(capsys.readouterr().out.split())
     best = found["queries_to_set"]
     assert best == to_set
     assert f"For short open intervals set {best} (PN), {best} (RR) queries of each" in said
@@ -120,11 +90,11 @@ def test_what_to_set_is_in_the_table_with_the_shortest_interval(
     assert nearest <= 1
 
 
-def test_one_number_of_queries(tmp_path, capsys) -> None:
+def test_one_number_of_queries(tmp_path, plain) -> None:
     path = tmp_path / "run"
     made.with_protocols(path, 50, seeds=(0,))
-    (found, _) = plain(capsys, path, *THERE)
-    expected = variance_of_tasks(tables(path, "main", "PN")[0], 5, 15)
+    (found, _) = plain("analyze", "queries", path, *THERE)
+    expected = variance_of_tasks(tables.accuracies(path, "main", "PN")[0], 5, 15)
     assert found["within"] == pytest.approx(expected.within)
     assert found["estimated_from_queries"] == [15]
 
@@ -157,18 +127,6 @@ def test_open_tasks_that_end_early(tmp_path, capsys, monkeypatch) -> None:
     assert invoke(["compare", str(path), "PN", "RR"]) == 0
     caution = f"an example is in up to {50 / 12:.3g} tasks on average"
     assert caution in capsys.readouterr().out
-
-
-def test_a_method_that_is_not_complete_is_left_out_and_named(tmp_path, capsys) -> None:
-    trials = [made.planned(made.spec(0, way), f"W{way}") for way in (5, 6)]
-    made.recorded(tmp_path / "run", *trials, ends=[TrialEnd("failed", "no memory")])
-    arguments = ["analyze", "queries", tmp_path / "run", *THERE, "--json"]
-    assert invoke([*map(str, arguments)]) == 1
-    out, err = capsys.readouterr()
-    assert [one["method"] for one in json.loads(out)] == ["W6"]
-    assert err == ""
-    assert invoke([*map(str, arguments[:-1])]) == 1
-    assert "W5 (0 of 1 seed)" in capsys.readouterr().out
 
 
 def test_mistakes(folder, mistakes, snapshot) -> None:

@@ -63,13 +63,17 @@ def claims(path: Path, **question: object) -> list[object]:
 
 
 @pytest.mark.parametrize(
-    ("question", "column"),
-    [({"method": ["A", "C"]}, "method"), ({"configuration": "way=5"}, "configuration")],
+    ("question", "column", "note_of"),
+    [
+        ({"method": ["A", "C"]}, "method", "methods A, C"),
+        ({"configuration": "way=5"}, "configuration", "configurations with way=5"),
+    ],
     ids=["method", "configuration"],
 )
 def test_only_a_part_is_studied_as_if_there_were_nothing_else(
-    three, frame, tmp_path, question, column
+    three, frame, tmp_path, question, column, note_of
 ) -> None:
+    """Holm's correction too is of the pairs that take part: of three, or of one."""
     part = question.get("method") or {
         t.configuration for t in load_run(three).histories if t.hyperparameters == {"train.way": 5}
     }
@@ -78,20 +82,7 @@ def test_only_a_part_is_studied_as_if_there_were_nothing_else(
     assert some == claims(alone)
     assert some != every
     note = load_run(three).study("compare", **question).document.banner[0].text
-    assert (
-        note
-        == {
-            "method": "Only methods A, C take part.",
-            "configuration": "Only configurations with way=5 take part.",
-        }[column]
-    )
-
-
-def test_fewer_methods_are_a_smaller_family(three) -> None:
-    """Holm's correction is of three pairs, or of one."""
-    (every, *_), (two, *_) = claims(three), claims(three, method=["A", "C"])
-    assert two["p_value"] == every["p_value"]
-    assert two["p_adjusted"] == two["p_value"] < every["p_adjusted"]
+    assert note == f"Only {note_of} take part."
 
 
 def chosen_scores(path: Path, protocol: str, by: str, weight: float) -> dict[str, list[float]]:
@@ -163,16 +154,8 @@ def test_the_rope_and_the_resamples(three) -> None:
 
 NAMES = {
     "method": ({"method": "AB"}, UnknownName, "unknown method 'AB'; "),
-    "configuration": (
-        {"configuration": "way=6"},
-        UnknownName,
-        "unknown configuration 'way=6'; did you mean 'train.way=5'?",
-    ),
-    "configuration of another": (
-        {"method": "A", "configuration": "lr=5"},
-        UnknownName,
-        "unknown configuration 'lr=5'; ",
-    ),
+    "configuration": ({"configuration": "way=6"}, UnknownName, "; did you mean 'train.way=5'?"),
+    "of another": ({"method": "A", "configuration": "lr=5"}, UnknownName, "configuration 'lr=5'; "),
     "choose_by": ({"choose_by": "mian"}, UnknownName, "'mian'; did you mean 'main'?"),
     "protocol": ({"protocol": "5-shot"}, UnknownName, "unknown protocol '5-shot'; "),
     "metric": ({"metric": "vall"}, UnknownName, "unknown metric 'vall'; known: mixture, novel"),
@@ -190,30 +173,12 @@ def test_mistakes_have_one_message(three, options, error, message) -> None:
         load_run(three).study("compare", **options)
 
 
-@pytest.mark.parametrize(
-    ("name", "is_it"),
-    [
-        ("c1", True),
-        ("lr=1e-1", True),
-        ("optimizer.lr=0.1, steps=[1, 2]", True),
-        ("train.steps=[1, 2],nesterov=true", True),
-        ("lr=0.1,nesterov=false", False),
-        ("steps=[1, 3]", False),
-        ("r=0.1", False),
-        ("lr", False),
-        ("", False),
-    ],
-)
-def test_how_a_configuration_is_written(name, is_it) -> None:
+def test_how_a_configuration_is_written() -> None:
     values = {"optimizer.lr": 0.1, "train.steps": [1, 2], "optimizer.nesterov": True}
-    assert is_configuration("c1", values, name) == is_it
-
-
-def test_a_mistake_on_the_command_line(three, refused) -> None:
-    said = refused("compare", three, "--configuration", "way=6")
-    assert said == "unknown configuration 'way=6'; did you mean 'train.way=5'?"
-    said = refused("analyze", "plan-next", three, "--method", "D")
-    assert said.startswith("unknown method 'D'; ")
+    for name in ("c1", "lr=1e-1", "optimizer.lr=0.1, steps=[1, 2]", "steps=[1, 2],nesterov=true"):
+        assert is_configuration("c1", values, name), name
+    for name in ("lr=0.1,nesterov=false", "steps=[1, 3]", "r=0.1", "lr", ""):
+        assert not is_configuration("c1", values, name), name
 
 
 def test_an_unknown_study(three, refused) -> None:
@@ -224,24 +189,15 @@ def test_an_unknown_study(three, refused) -> None:
         load_run(three).study("compre")
 
 
-def test_help_lists_every_study_without_loading_one(capsys) -> None:
-    assert invoke(["analyze", "--help"]) == 0
-    out = capsys.readouterr().out
+def test_help_lists_every_study_and_the_options_of_each(said) -> None:
+    text, short = said("analyze --help"), said("--help")
     for listing in STUDIES.listings():
-        assert re.search(rf"^  {listing.name} +{re.escape(listing.description)}$", out, re.M)
-    assert invoke(["--help"]) == 0
-    out = capsys.readouterr().out
-    assert all(re.search(rf"^  {name} +\S", out, re.M) for name in SHORT)
-
-
-def test_a_study_that_draws_nothing_has_no_option_to_draw(three, capsys) -> None:
+        assert re.search(rf"^  {listing.name} +{re.escape(listing.description)}$", text, re.M)
+    assert all(re.search(rf"^  {name} +\S", short, re.M) for name in SHORT)
     for name in STUDIES.names():
-        cls = STUDIES.find(name).cls
-        assert invoke(["analyze", name, "--help"]) == 0
-        out = capsys.readouterr().out
-        assert ("--plot" in out) == (name in {"mixtures", "losses", "queries", "novel-classes"})
-        options = [key.replace("_", "-") for key in cls.heeds]
-        assert all(f"--{option}" in out for option in options)
+        text = said(f"analyze {name} --help")
+        assert ("--plot" in text) == (name in {"mixtures", "losses", "queries", "novel-classes"})
+        assert all(f"--{key.replace('_', '-')}" in text for key in STUDIES.find(name).cls.heeds)
 
 
 def test_a_report_with_studies(three, capsys) -> None:

@@ -14,7 +14,7 @@ from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
 from fsl_sweep.orchestrator.planning.prepare import prepare
 from fsl_sweep.orchestrator.selection.chosen import chosen_snapshots
 from fsl_sweep.orchestrator.sweep import execute
-from fsl_sweep.orchestrator.sweep.execute import Executed, Measured
+from fsl_sweep.orchestrator.sweep.execute import Executed
 from fsl_sweep.orchestrator.trial.trial import Trial
 
 SHOT = "measure={2-shot: {episode: {shot: 2}}}"
@@ -76,7 +76,7 @@ def test_another_way_to_measure_trains_nothing_and_keeps_what_was_measured(
     sweep, run, changes, protocols
 ):
     snapshots, measured = files(run, "snapshots/*"), files(run, "measured/*.parquet")
-    assert executed(sweep, run, *changes) == Executed(measured=Measured(12 * protocols))
+    assert executed(sweep, run, *changes) == Executed(measured=12 * protocols)
     assert files(run, "snapshots/*") == snapshots
     after = files(run, "measured/*.parquet")
     assert {path: after[path] for path in measured} == measured
@@ -87,7 +87,7 @@ def test_another_way_to_measure_trains_nothing_and_keeps_what_was_measured(
 def test_a_lost_main_measurement_is_made_again_from_the_snapshots_to_the_byte(sweep, run):
     before = {path: data for path, (_, data) in files(run, "measured/*.parquet").items()}
     (run / next(iter(before))).write_bytes(b"harmed")
-    assert executed(sweep, run) == Executed(measured=Measured(3))
+    assert executed(sweep, run) == Executed(measured=3)
     assert {path: data for path, (_, data) in files(run, "measured/*.parquet").items()} == before
 
 
@@ -100,7 +100,7 @@ def test_what_was_killed_before_it_was_compacted_is_compacted_by_the_next_run(
     executed(sweep, undisturbed, SHOT)
     with monkeypatch.context() as patch:
         patch.setattr(TrialLedger, "compact", lambda *_: None)
-        assert executed(sweep, run, SHOT) == Executed(measured=Measured(12))
+        assert executed(sweep, run, SHOT) == Executed(measured=12)
     assert len(files(run, "measured/*/*.record")) == 12
     monkeypatch.setattr(execute, "RayProcess", lambda *_: pytest.fail("it starts Ray"))
     assert executed(sweep, run, SHOT) == Executed()

@@ -56,9 +56,9 @@ class Listener:
 def job_of(folder, specs, data, cpu, retries):
     """Training these trials on the made data, under its main protocol."""
     plan = made.plan(*map(made.planned, specs), fingerprint=data.fingerprint)
-    plan = replace(plan, protocols=(made.main_of(data),))
     resources = Resources(cpu=cpu, gpu=0.0)
-    return Job(folder, plan, tuple(plan.specs), None, "all", resources, retries)
+    plan = replace(plan, protocols=(made.main_of(data),), resources=resources)
+    return Job(folder, plan, tuple(plan.specs), retries=retries)
 
 
 def recorded(ledger, spec, data):

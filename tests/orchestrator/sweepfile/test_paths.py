@@ -1,7 +1,5 @@
 """Where a sweep file's data is: its own folder, the current one, the environment."""
 
-import shlex
-
 import pytest
 
 from fsl_sweep.orchestrator.errors import ConfigError
@@ -30,6 +28,14 @@ def load(place, root, *overrides):
     return load_sweep("../there/s.yaml", overrides)
 
 
+def of_a_copy(place, sweep):
+    """What a copy in another folder means with the overrides in it, and its text."""
+    notes = [line.removeprefix("# --set ") for line in sweep.text.splitlines() if "--set" in line]
+    (place / "copy.yaml").write_text(sweep.text)
+    again = load_sweep(str(place / "copy.yaml"), notes)
+    return again.config, again.text
+
+
 def root_of(sweep):
     return sweep.config.benchmark.options.get("root")
 
@@ -47,6 +53,7 @@ def root_of(sweep):
         ("data", ["benchmark={name: omniglot, root: mine}"], "here/mine"),
         ("data", ["benchmark.held_out=0.2"], "there/data"),
         ("/data/omniglot", [], "/data/omniglot"),
+        ('"my data: #1"', [], "there/my data: #1"),
     ],
 )
 def test_a_relative_root_is_one_from_where_it_is_written(
@@ -56,8 +63,33 @@ def test_a_relative_root_is_one_from_where_it_is_written(
     monkeypatch.setenv("HOME", str(place / "home"))
     sweep = load(place, root, *overrides)
     assert root_of(sweep) == str(place / expected)
-    # What a copy elsewhere would need to mean the same place.
+    # What a copy elsewhere needs to mean the same place.
     assert ("# --set benchmark" in sweep.text) is (root[0] not in "/~")
+    assert of_a_copy(place, sweep) == (sweep.config, sweep.text)
+
+
+@pytest.mark.parametrize(
+    ("weights", "overrides", "expected"),
+    [
+        ("w.pt", [], ["there/w.pt"]),
+        ("~/w.pt", [], ["home/w.pt"]),
+        ("'${PART}/w.pt'", [], ["there/part/w.pt"]),
+        ("{grid: [a.pt, ../b.pt]}", [], ["there/a.pt", "b.pt"]),
+        ("w.pt", ["defaults.backbone.weights=v.pt"], ["here/v.pt"]),
+        ("null", ["defaults.backbone={name: conv4, weights: v.pt}"], ["here/v.pt"]),
+        ("w.pt", ["defaults.backbone.width=4"], ["there/w.pt"]),
+    ],
+)
+def test_weights_are_located_as_data_are(place, monkeypatch, weights, overrides, expected):
+    monkeypatch.setenv("PART", "part")
+    monkeypatch.setenv("HOME", str(place / "home"))
+    text = f"{FILE}defaults: {{backbone: {{name: conv4, weights: {weights}}}}}\n"
+    (place / "there" / "s.yaml").write_text(text.replace("ROOT", "/data"))
+    sweep = load_sweep("../there/s.yaml", overrides)
+    located = sweep.config.defaults["backbone"]["weights"]
+    values = located["grid"] if isinstance(located, dict) else [located]
+    assert values == [str(place / path) for path in expected]
+    assert of_a_copy(place, sweep)[0] == sweep.config
 
 
 def test_a_preset_has_no_folder_of_its_own(place):
@@ -90,19 +122,3 @@ def test_options_of_a_benchmark_that_are_paths_are_located_as_its_root_is(place,
     assert config.measure["own"].benchmark.options["split_file"] == str(place / "lists.json")
     mine = load_sweep("../there/s.yaml", ["benchmark.split_file=mine.json"]).config
     assert mine.benchmark.options["split_file"] == str(place / "here" / "mine.json")
-
-
-def test_a_copy_of_the_file_in_a_run_folder_means_the_same_place(place):
-    """The run folder keeps the file and its overrides, and reads them from where it is."""
-    first = load(place, '"my data: #1"', "seeds=[1]")
-    copy = place / "run"
-    copy.mkdir()
-    (copy / "sweep.yaml").write_text(first.text)
-    (copy / "plan.json").write_text("{}")
-    with pytest.raises(ConfigError) as caught:
-        load_sweep(str(copy))
-    words = shlex.split(str(caught.value).partition("`")[2].partition("`")[0])
-    overrides = [words[i + 1] for i, word in enumerate(words) if word == "--set"]
-    again = load_sweep(str(copy / "sweep.yaml"), overrides)
-    assert root_of(again) == root_of(first) == str(place / "there" / "my data: #1")
-    assert again.text == first.text

@@ -3,7 +3,6 @@
 import pytest
 
 from fsl_sweep.orchestrator.errors import ConfigError
-from fsl_sweep.orchestrator.sweepfile.messages import blaming
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 
 MINIMAL = """
@@ -64,26 +63,4 @@ def test_overrides_of_an_earlier_run_are_no_part_of_its_file(tmp_path):
     assert first.text.endswith("# --set evaluation.seed=7\n# --set seeds=[1, 2]\n")
     assert load(tmp_path, first.text).text == MINIMAL.rstrip() + "\n"
     again = load(tmp_path, first.text, "evaluation.seed=7", "seeds=[1, 2]")
-    assert again == first
-
-
-@pytest.mark.parametrize(
-    ("overrides", "path", "source"),
-    [
-        ([], "defaults.epochs", "s.yaml"),
-        (["defaults.epochs=0"], "defaults.epochs", "--set"),
-        (["defaults.optimizer={lr: -1}"], "defaults.optimizer.lr", "--set"),
-        (["defaults.epochs=3"], "defaults.batches", "s.yaml"),
-        (["defaults.epoch=3"], "defaults.epochs", "s.yaml"),
-        # What stands above an overridden key holds values of both.
-        (["episode.way=all"], "episode", "s.yaml with --set"),
-        (["seeds=[1, 1]"], "", "s.yaml with --set"),
-    ],
-)
-def test_the_source_of_a_value_is_named(overrides, path, source):
-    for where in ("s.yaml", ""):
-        with pytest.raises(ConfigError) as caught, blaming("s.yaml", overrides):
-            raise ConfigError(where, path, "is wrong")
-        assert (caught.value.where, caught.value.path) == (source, path)
-    with pytest.raises(ConfigError, match=r"^--index: 9: "), blaming("s.yaml", ["9=1"]):
-        raise ConfigError("--index", "9", "is wrong")
+    assert (again.text, again.config) == (first.text, first.config)

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fsl_sweep
-from fsl_sweep.orchestrator.text import printed
 from fsl_sweep.orchestrator.text.printed import (
     counted,
     fold,
@@ -67,9 +66,6 @@ def test_a_terminal_has_whole_commands_and_a_pipe_whole_lines(monkeypatch) -> No
         say(text, stream)
         expected = [*folded, "a  table  of  more  than  24"] if terminal else text.split("\n")
         assert stream.getvalue().splitlines() == expected
-    monkeypatch.setattr("sys.stdout", stream)
-    printed.say_json({"text": "word " * 20})
-    assert stream.getvalue().endswith(f'"{"word " * 20}"\n}}\n')
 
 
 def test_a_number_stays_with_its_unit_and_agrees_with_its_noun() -> None:
@@ -81,19 +77,6 @@ def test_a_number_stays_with_its_unit_and_agrees_with_its_noun() -> None:
     assert [counted(n, "trial") for n in (0, 1, 2)] == ["0 trials", "1 trial", "2 trials"]
     assert counted(12_000, "image") == "12,000 images"
     assert [counted(n, "class", "classes") for n in (1, 2)] == ["1 class", "2 classes"]
-
-
-def test_a_table_is_rows_or_where_the_terminal_is_narrow_blocks(monkeypatch) -> None:
-    rows = [("", "PN", "tasks"), ("closed", "93.88", "1,000"), ("open", "", "241")]
-    wide = ["          PN     tasks", "  closed  93.88  1,000", "  open           241"]
-    blocks = ["  closed", "    PN 93.88", "    tasks 1,000", "  open", "    tasks 241"]
-    monkeypatch.setattr("sys.stdout", terminal := io.StringIO())
-    monkeypatch.setenv("COLUMNS", "21")
-    assert printed.columns(rows, indent="  ") == wide
-    monkeypatch.setattr(terminal, "isatty", lambda: True)
-    assert printed.columns(rows, indent="  ") == blocks
-    monkeypatch.setenv("COLUMNS", "22")
-    assert printed.columns(rows, indent="  ") == wide
 
 
 def test_bytes_are_written_with_two_digits_and_their_unit() -> None:

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 import submitted
 import torch
-from made import spec, trainable
-from pools import blank_pool
+from made import spec
 from trained import AUGMENTED, EPISODES, FIXED, batches, indices, pool_index, training
 
-from fsl_sweep.datasets.splits.writers import writer_benchmark
 from fsl_sweep.orchestrator.errors import BadData
 from fsl_sweep.orchestrator.records.model import Named
 from fsl_sweep.orchestrator.records.protocol import Episode
@@ -16,7 +14,6 @@ from fsl_sweep.orchestrator.records.spec import BatchTraining, EpisodicTraining
 from fsl_sweep.orchestrator.trial.draws import TrainingDraws
 from fsl_sweep.orchestrator.trial.objectives import fixed_support_of, objective_tasks
 
-RAGGED = {"way": "all", "shot": 1, "query": "rest"}
 SHAPE = {"way": 3, "shot": 2, "query": 2}
 
 
@@ -85,37 +82,6 @@ def test_labelled_batches_pass_over_all_examples_before_any_returns(data, kind):
     assert set(order[:108]) == set(order[108:]) == set(data.train.examples)
     assert set(labels) == set(range(12))
     assert (data.train.classes[labels] == data.train.pool.labels[order]).all()
-
-
-def epoch(data, number, batches, **train):
-    """The tasks of an epoch: what is support and what is query, whatever the order of classes."""
-    draws = TrainingDraws(trainable(train=train, batches=batches), data)
-    return [
-        (tuple(sorted(support.ravel())), tuple(sorted(query.ravel())))
-        for step in draws.epoch(number)
-        for support, query in zip(step.support, step.query, strict=True)
-    ]
-
-
-def handwriting(writers: int):
-    """Five examples of each of three characters by each of so many people."""
-    each, who = np.tile(np.repeat(np.arange(3), 5), writers), np.repeat(np.arange(writers), 15)
-    return writer_benchmark("made", blank_pool(each, 3, writers=who), 0.2, 0)
-
-
-def test_an_epoch_is_a_pass_over_the_writers_each_with_one_support():
-    """As the authors of "Two Sides" train on FEMNIST; 20 of 30 writers train, 6 a step."""
-    data = handwriting(30)
-    first, second = (epoch(data, n, 4, tasks_per_batch=6, **RAGGED) for n in (1, 2))
-    assert len(first) == len(set(first)) == 20
-    assert set(first) == set(second)
-    assert first != second
-    examples = np.concatenate([np.concatenate(task) for task in first])
-    np.testing.assert_array_equal(np.unique(examples[examples >= 0]), data.train.examples)
-    # Another number of steps is less or more than a pass; of 20 writers 14 train.
-    for steps, expected in ((3, [1] * 12), (9, [2] * 10 + [3] * 4)):
-        tasks = epoch(handwriting(20), 1, steps, tasks_per_batch=4, **RAGGED)
-        assert sorted(tasks.count(task) for task in set(tasks)) == expected
 
 
 def trained(seed=0, learner="protonet", lr=0.1, **train):

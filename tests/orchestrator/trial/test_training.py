@@ -14,7 +14,7 @@ from trained import AUGMENTED, BATCHES, EPISODES, batches, indices, training
 from fsl_sweep.datasets.benchmarks.in_distribution import in_distribution
 from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.learners.backbones import resnet12
-from fsl_sweep.learners.batches import EpisodeBatch, EpisodeGroup, LabelledBatch, RaggedEpisodes
+from fsl_sweep.learners.batches import EpisodeBatch, LabelledBatch
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.pretrained import PretrainedLearner
 from fsl_sweep.orchestrator.records.protocol import Episode
@@ -52,7 +52,7 @@ def test_meta_baseline_trains_on_what_its_epoch_is_of(data):
     assert kinds == [BatchTraining] * 3 + [MetaStage] * 2
     assert spec.stage(1) == BatchTraining(batch_size=8)
     assert spec.stage(4) == spec.episodic == spec.train.meta
-    assert TrialSpec.from_canonical(spec.canonical()) == spec
+    assert TrialSpec.model_validate(spec.canonical(), strict=False) == spec
     run = training(data, learner={"name": "meta-baseline"}, train=STAGED, epochs=3)
     assert all(isinstance(batch, LabelledBatch) for batch in batches(run, 1))
     assert all(isinstance(batch, EpisodeBatch) for batch in batches(run, 2) + batches(run, 3))
@@ -101,12 +101,6 @@ def test_the_optimizer_is_what_was_asked_for(data):
         options = {"lr": 0.3, "momentum": 0.7, "nesterov": nesterov, "weight_decay": 0.01}
         sgd = make_optimizer(torch.nn.Linear(2, 1), Optimizer(**options))
         assert options.items() <= sgd.param_groups[0].items()
-    # An extra that is off leaves the trial id as it was.
-    assert "clip_norm" not in Optimizer(lr=0.1).model_dump()
-    assert Optimizer(lr=0.1, clip_norm=1.0).model_dump()["clip_norm"] == 1.0
-    assert Optimizer.model_validate(Optimizer(lr=0.1).model_dump()) == Optimizer(lr=0.1)
-    clipped = trainable(optimizer={"lr": 0.1, "clip_norm": 1.0})
-    assert clipped.id != trainable(optimizer={"lr": 0.1}).id
     # A learned scale begins at one and is decayed like all weights.
     run = training(data, learner={"name": "ridge"}, optimizer={"lr": 0.1})
     assert run.learner.scale.item() == 1.0
@@ -118,38 +112,6 @@ def test_the_optimizer_is_what_was_asked_for(data):
 @pytest.fixture(scope="module")
 def writers():
     return writer_benchmark()
-
-
-def losses_alone(learner, batch):
-    """The mean loss of each task's queries, each answered for itself."""
-    for group in batch.groups:
-        for support, rows, targets in zip(group.support, group.query, group.target, strict=True):
-            features = learner.embed(batch.support[support].flatten(0, 1))
-            features = features.view(1, *support.shape, -1)
-            each = (learner.embed(batch.query[row, None])[None] for row in rows)
-            logits = torch.cat([learner.head(features, query)[0] for query in each])
-            yield torch.nn.functional.cross_entropy(logits, targets).item()
-
-
-@pytest.mark.parametrize("kind", ["writers", "random counts"])
-def test_the_loss_of_ragged_episodes_is_the_mean_over_tasks(data, writers, kind):
-    """Which have equally many queries in all where their counts are random."""
-    if kind == "writers":
-        run = training(writers, learner={"name": "ridge"}, train=RAGGED, batches=3)
-    else:
-        run = training(data, train={**RANDOM_COUNTS, "tasks_per_batch": 3}, batches=2)
-    run.learner.eval()  # in training the batch norm would tell queries about each other
-    shapes = set()
-    for batch in batches(run, 1):
-        assert isinstance(batch, RaggedEpisodes)
-        with torch.no_grad():
-            each = [*losses_alone(run.learner, batch)]
-            assert len(each) == (4 if kind == "writers" else 3)
-            loss = run.learner.training_loss(batch).item()
-            assert loss == pytest.approx(np.mean(each), rel=1e-5)
-        shapes |= {(*group.support.shape[1:], group.query.shape[1]) for group in batch.groups}
-    assert len(shapes) > 1 if kind == "writers" else shapes == {(3, 2, 6)}
-    assert np.isfinite([loss.item() for loss in run.epoch(1)]).all()
 
 
 def test_ragged_episodes_are_of_training_writers_with_disjoint_support_and_query(writers):
@@ -166,40 +128,6 @@ def test_ragged_episodes_are_of_training_writers_with_disjoint_support_and_query
                 often = np.bincount(pool.labels[pool.writers == writer])
                 assert len(support) == np.sum(often > 1)
                 assert len(query) == np.sum(often[often > 1] - 1)
-
-
-ON_WRITERS = {
-    "svm": RAGGED,
-    "supervised": {"batch_size": 16},
-    "meta-baseline": {"batch_size": 16, "meta": {"epochs": 1, **RAGGED}},
-}
-
-
-@pytest.mark.parametrize("name", ON_WRITERS)
-def test_every_kind_of_learner_trains_on_writers(writers, name):
-    changes = {"learner": {"name": name}, "train": ON_WRITERS[name], "batches": 12, "epochs": 3}
-    run, again = (training(writers, **changes) for _ in range(2))
-    before = weights(run)
-    losses = [torch.stack([*run.epoch(epoch)]).mean().item() for epoch in (1, 2, 3)]
-    assert np.isfinite(losses).all()
-    assert losses[1] < losses[0]
-    assert any(name.startswith("backbone") for name in changed(before, weights(run)))
-    # The same epoch again from the same state gives the same steps.
-    assert torch.stack([*again.epoch(1)]).mean().item() == losses[0]
-
-
-def test_label_smoothing_of_ragged_episodes_is_that_of_episodes_of_one_shape(writers):
-    """On tasks of one shape both batches hold the same images and give the same loss."""
-    exact = {"way": 3, "shot": 1, "query": 1, "tasks_per_batch": 2}
-    learner = {"name": "ridge", "label_smoothing": 0.1}
-    run = training(writers, learner=learner, train=exact, batches=1)
-    (batch,) = batches(run, 1)
-    assert isinstance(batch, EpisodeBatch)
-    rows = torch.arange(6).view(2, 3)
-    group = EpisodeGroup(rows[:, :, None], rows, torch.arange(3).expand(2, 3))
-    images = batch.support.flatten(0, 2), batch.query.flatten(0, 2)
-    ragged = run.learner.training_loss(RaggedEpisodes(*images, (group,)))
-    assert ragged.item() == pytest.approx(run.learner.training_loss(batch).item(), rel=1e-5)
 
 
 def near(images, others):

@@ -1,16 +1,12 @@
 """What random sets show of two snapshots: their difference, and the accuracy of each."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, dashes, label
-from fsl_sweep.orchestrator.report.figures.style import INK, SOFT, colour
+from fsl_sweep.orchestrator.report.figures.panel import Axes, Figure, Panel
+from fsl_sweep.orchestrator.report.figures.style import INK, SOFT, colour, dashes, label
 from fsl_sweep.orchestrator.statistics import ConclusionStability, Spread
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 SetsOf = tuple[str, ConclusionStability, tuple[Spread, Spread]]
 """``20 classes``, what sets of them say of the difference, and of each snapshot."""
@@ -40,7 +36,7 @@ def spread_figure(kinds: Sequence[SetsOf], names: tuple[str, str]) -> Figure:
     return Figure("flips", caption, legend, panels, shared="")
 
 
-def _distribution(axes: "Axes", kinds: Sequence[SetsOf]) -> None:
+def _distribution(axes: Axes, kinds: Sequence[SetsOf]) -> None:
     """Draw a step a set, and a dot at 0 for the flips. The first colours are the snapshots'."""
     truth = kinds[0][1].truth
     sign = np.sign(truth.mean)
@@ -65,7 +61,7 @@ def _distribution(axes: "Axes", kinds: Sequence[SetsOf]) -> None:
 def _histogram(
     name: str, _: ConclusionStability, spreads: tuple[Spread, Spread], names: tuple[str, str]
 ) -> Panel:
-    def draw(axes: "Axes") -> None:
+    def draw(axes: Axes) -> None:
         means = [100 * spread.means for spread in spreads]
         edges = np.histogram_bin_edges(np.concatenate(means), bins="auto").tolist()
         for number, (accuracies, method) in enumerate(zip(means, names, strict=True)):

@@ -2,14 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fsl_sweep.orchestrator.report.document.blocks import grouped
-from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, line
+from fsl_sweep.orchestrator.report.figures.panel import Axes, Figure, Panel, line
 from fsl_sweep.orchestrator.report.figures.style import colour
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 OBJECTIVES = {"ml": "ML", "fix_ml": "FIX-ML"}
 """The losses of a row of means, and their names."""
@@ -42,7 +39,7 @@ def losses_figure(means: Sequence[Mapping[str, Any]]) -> Figure:
     return Figure("losses", caption, list(OBJECTIVES.values()), panels, shared="y")
 
 
-def _curves(means: Sequence[Mapping[str, Any]], limits: tuple[float, float], axes: "Axes") -> None:
+def _curves(means: Sequence[Mapping[str, Any]], limits: tuple[float, float], axes: Axes) -> None:
     """Draw both objectives over epochs, with 95 % over tasks: a band, or a bar at one epoch."""
     axes.set(xlabel="epoch", ylabel="loss, nats", yscale="log", ylim=limits)
     axes.yaxis.set_major_formatter("{x:g}")  # in place of formulas, which are not set

@@ -1,15 +1,10 @@
 """Methods from base to novel classes, over P_BN(lambda)."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, label, marker
-from fsl_sweep.orchestrator.report.figures.style import SOFT, colour
+from fsl_sweep.orchestrator.report.figures.panel import Axes, Figure, Panel
+from fsl_sweep.orchestrator.report.figures.style import SOFT, colour, label, marker
 from fsl_sweep.orchestrator.selection.comparing.mixture_curve import MixtureCurve, band
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def mixtures_figure(curves: MixtureCurve, uniform: float | None) -> Figure:
@@ -22,7 +17,7 @@ def mixtures_figure(curves: MixtureCurve, uniform: float | None) -> Figure:
         uniform: |N| / (|N| + |B|), where it is known.
     """
 
-    def draw(axes: "Axes") -> None:
+    def draw(axes: Axes) -> None:
         axes.set(xlabel="lambda: probability of a novel class", ylabel="accuracy, %")
         for number, method in enumerate(curves.methods):
             low, high = 100 * np.array([band(cell)[:2] for cell in method.cells]).T

@@ -1,15 +1,11 @@
 """How many queries make open intervals shortest: the U of "Oops, I Sampled it Again", figure 4."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fsl_sweep.orchestrator.report.figures.panel import Figure, Panel, line, marker
-from fsl_sweep.orchestrator.report.figures.style import colour
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from fsl_sweep.orchestrator.report.figures.panel import Axes, Figure, Panel, line
+from fsl_sweep.orchestrator.report.figures.style import colour, marker
 
 Points = Sequence[tuple[int, float]]
 """Queries of each class, and the half-width of a 95 % interval, in [0, 1]."""
@@ -18,7 +14,7 @@ Points = Sequence[tuple[int, float]]
 def queries_figure(methods: Sequence[tuple[str, Points, Points]]) -> Figure:
     """Of each method its name, and the predicted and the measured half-widths."""
 
-    def draw(axes: "Axes") -> None:
+    def draw(axes: Axes) -> None:
         from matplotlib.ticker import LogLocator
 
         axes.set_xscale("log")

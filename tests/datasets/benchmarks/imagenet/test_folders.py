@@ -4,12 +4,14 @@ import pytest
 from places import REAL_DATA
 from pools import grey
 
+from fsl_sweep.datasets.benchmarks.imagenet.abstract import _files_signature
 from fsl_sweep.datasets.benchmarks.imagenet.folders import (
     further_classes,
     mini_classes,
     open_classes,
     tiered_classes,
 )
+from fsl_sweep.datasets.files.decoding import read_image
 
 WANTED = ("n00000001", "n00000002")
 FILES = {f"{name}/{name}_{n}.JPEG": grey(n) for name in WANTED for n in (1, 10, 2)}
@@ -20,13 +22,13 @@ def read(root, signed=False):
     with ExitStack() as stack:
         classes = open_classes(root, WANTED, stack)
         if classes is None or signed:
-            return classes and {name: images.signature() for name, images in classes.items()}
+            return classes and {name: _files_signature(tree) for name, tree in classes.items()}
         return {
             name: [
-                (m.path.rpartition("/")[2], images.image(m).getpixel((0, 0))[0])
-                for m in images.members
+                (m.path.rpartition("/")[2], read_image(tree, m, "rgb").getpixel((0, 0))[0])
+                for m in tree.members
             ]
-            for name, images in classes.items()
+            for name, tree in classes.items()
         }
 
 

@@ -94,8 +94,8 @@ class TestClassFolders(BenchmarkContract):
     def root(self, tmp_path):
         return write_files(tmp_path, folders(4, 2))
 
-    def test_a_share_of_every_base_class_is_held_out(self, tmp_path_factory):
-        benchmark = self._prepared(tmp_path_factory).benchmark
+    def test_a_share_of_every_base_class_is_held_out(self, prepared):
+        benchmark = prepared.benchmark
         counts = {"train": (64, 128), "base": (64, 128), "val": (16, 32), "novel": (20, 40)}
         assert counts_of(benchmark) == counts
         assert seen(benchmark, "train", "base") == every("base", range(4))
@@ -176,9 +176,7 @@ def test_the_lists_of_images_say_which_are_trained_on(
 
 @pytest.mark.parametrize("text", [str, str.encode])
 def test_pickled_caches_and_the_category_split(opened, write_tree, monkeypatch, text):
-    # The folder may be the one around it.
-    inside = {f"miniImageNet/{name}": content for name, content in caches(4).items()}
-    benchmark = opened(NAME, write_tree(inside, "caches"), **OPTIONS)
+    benchmark = opened(NAME, write_tree(caches(4), "caches"), **OPTIONS)
     assert seen(benchmark, "train", "base") == every("base", range(4))
     assert seen(benchmark, "novel") == every("novel", range(4))
     monkeypatch.setattr(mini_imagenet, "OFFICIAL_IMAGES", 3)

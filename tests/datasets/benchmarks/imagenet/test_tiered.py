@@ -119,7 +119,7 @@ def test_imagenet_folders_split_by_superclass(opened, write_tree):
 
 
 VAL, PNGS = labels("val"), images("val")
-SPECIFIC, GENERAL = VAL["label_specific"], VAL["label_general"]
+SPECIFIC = VAL["label_specific"]
 BAD_IMAGES = {
     "code": [*PNGS, os.system],
     "a dict": {"images": PNGS},
@@ -134,9 +134,6 @@ BAD_LABELS = {
     "too few classes": {**VAL, "label_specific": SPECIFIC % 90},
     "from 1": {**VAL, "label_specific": SPECIFIC + 1},
     "floats": {**VAL, "label_specific": SPECIFIC * 1.0},
-    "too few superclasses": {**VAL, "label_general": GENERAL % 5},
-    "huge superclasses": {**VAL, "label_general": GENERAL * 10**12},
-    "two superclasses": {**VAL, "label_general": np.arange(194) // 35},
     "names": {**VAL, "label_specific_str": [1, 2]},
 }
 

@@ -155,12 +155,3 @@ def test_a_strategy_is_right_where_what_it_reads_orders_two_methods_as_the_oracl
     same = benchmark(method("A", (0.7, 0.6)), method("B", (0.7, 0.6), val=(0.5, 0.6)))
     over = compared({"first": same, "second": same})
     assert all(result.accuracy is None for result in over.strategies)
-
-
-def test_what_some_benchmark_lacks_is_named() -> None:
-    over = compared({**benchmarks(2), "third": benchmark(method("A", (0.7, 0.6)))})
-    assert [result.method for result in over.methods] == ["A"]
-    assert (over.lacking, over.absent) == (("B",), {"third": ("B",)})
-    assert over.caution == "third lacks B under val / val"
-    # A strategy is averaged over the methods that a benchmark has.
-    assert len(over.strategies) == 9

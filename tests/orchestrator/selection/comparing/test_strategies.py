@@ -1,4 +1,4 @@
-"""Strategies compared over all methods: by hand, against SciPy, and as the report shows them."""
+"""Strategies over all methods, and overtuning: by hand, against SciPy, and as reports show them."""
 
 import json
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from trials import replicates, trial
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.report import RunInfo, build, to_json, to_text
+from fsl_sweep.orchestrator.selection.comparing.overtuning import overtuning_of
 from fsl_sweep.orchestrator.selection.comparing.strategies import (
     StrategyComparison,
     against_least,
@@ -198,3 +199,44 @@ def test_the_section_of_the_report(snapshot) -> None:
     assert "\n\n".join(f"{name}: {text}" for name, text in sections.items()) == snapshot
     plain = json.loads(to_json(shown["no reference"]))["strategies"]
     assert (plain["table"], plain["without_regret"]) == ([], ["C"])
+
+
+def grid(seed: int, first: float, other: float):
+    """The second configuration looks better by ValGen, with these NovelGen on the report tasks."""
+    return [
+        trial("A", name, seed, base=base, val=val, novel=[0.1, 0.1], report=report)
+        for name, base, val, report in (
+            ("1", [0.5, 0.5], [0.4, 0.5], [0.2, first]),
+            ("2", [0.7, 0.6], [0.6, 0.5], [other, 0.3]),
+        )
+    ]
+
+
+GRIDS = [*grid(0, 0.70, 0.66), *grid(1, 0.71, 0.70), *grid(2, 0.69, 0.70)]
+
+
+def test_overtuning_by_hand() -> None:
+    (cell,) = overtuning_of(GRIDS, select(GRIDS, ["val"], ["val"]))
+    assert (cell.method, str(cell.strategy), cell.seeds) == ("A", "val / val", (0, 1, 2))
+    assert cell.values == pytest.approx((0.04, 0.01, -0.01))
+    law = stats.t.interval(0.95, 2, np.mean(cell.values), stats.sem(cell.values))
+    assert (cell.below.low, cell.below.high) == pytest.approx(law)
+    assert cell.caution == "only 3 seeds"
+    # By a mixture, where BaseGen is .5 of the first and .7 of the other.
+    (mixed,) = overtuning_of(GRIDS, select(GRIDS, ["val"], ["val"], 0.5))
+    assert mixed.values == pytest.approx((0.02 - 0.1, 0.005 - 0.1, -0.005 - 0.1))
+    # By the last epoch, ValGen ties, and the first configuration stays.
+    (last,) = overtuning_of(GRIDS, select(GRIDS, ["last"], ["val"]))
+    assert last.values == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "trials",
+    [
+        [trial for trial in GRIDS if trial.configuration == "1"],
+        [*GRIDS[:5], trial("A", "2", 2, end=None)],
+        [*GRIDS[:4], *grid(2, np.nan, 0.7)],
+    ],
+)
+def test_what_has_nothing_to_choose_among_or_is_not_complete_is_left_out(trials) -> None:
+    assert overtuning_of(trials, select(trials, ["val"], ["val"])) == ()

@@ -1,4 +1,7 @@
+"""Sets of classes and of examples: shares against SciPy, flips by counting, known spreads."""
+
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -7,7 +10,9 @@ from scipy import stats
 from fsl_sweep.orchestrator.statistics import (
     Interval,
     conclusion_stability,
+    example_set_variance,
     frequency,
+    novel_set_variance,
     paired_interval,
 )
 
@@ -68,14 +73,37 @@ def test_a_flip_is_clear_by_the_paired_interval_or_where_the_two_do_not_overlap(
     assert apart.noise > 3 * paired.noise
 
 
-def test_cautions_name_what_spoils_the_figures():
-    b = around(np.full(40, 0.5))
-    a = b + np.linspace(-0.1, 0.1, 40)[:, None]
-    noisy = a + np.random.default_rng(0).normal(0, 1, a.shape)
-    order = "the true order is not known: its interval contains 0"
-    tasks = "too few tasks a set: much of the spread is theirs"
-    assert conclusion_stability(known(0.01, 0.005), a, b).caution is None
-    assert conclusion_stability(known(0.01, 0.02), a, b).caution == order
-    assert conclusion_stability(known(0.01), noisy, b).caution == tasks
-    every = conclusion_stability(known(0.01, 0.02), noisy[:10], b[:10]).caution
-    assert every == f"{order}; only 10 sets; {tasks}"
+def test_against_scipy_without_noise_of_tasks_and_with_noise_only() -> None:
+    means = np.random.default_rng(0).random(50)
+    got = novel_set_variance(np.repeat(means[:, None], 4, axis=1), 0.9)
+    sums = 49 * means.var(ddof=1)
+    ends = [math.sqrt(sums / stats.chi2(49).ppf(p)) for p in (0.95, 0.05)]
+    assert (got.low, got.high) == pytest.approx(ends, rel=1e-12)
+    assert got.observed == got.deviation == pytest.approx(np.std(means, ddof=1), rel=1e-12)
+    assert (got.means.tolist(), got.caution) == (pytest.approx(means.tolist()), None)
+
+
+def drawn_sets(rng: np.random.Generator, sets: int, tasks: int) -> np.ndarray:
+    """20 of 100 classes a set, of which a task's accuracy is the mean over 5."""
+    classes = np.linspace(0.2, 0.8, 100)
+    drawn = [rng.choice(100, 20, replace=False) for _ in range(sets)]
+    tasks_of = [[rng.choice(novel, 5, replace=False) for _ in range(tasks)] for novel in drawn]
+    return classes[np.array(tasks_of)].mean(axis=2)
+
+
+def test_the_noise_of_tasks_is_taken_off() -> None:
+    got = novel_set_variance(drawn_sets(np.random.default_rng(1), 400, 20))
+    # Means of 20 of 100 classes, drawn without replacement.
+    truth = np.linspace(0.2, 0.8, 100).std(ddof=1) * math.sqrt(1 / 20 - 1 / 100)
+    assert got.low < truth < got.high
+    assert got.deviation == pytest.approx(truth, rel=0.12)
+    assert got.observed > 1.03 * truth
+
+
+def test_coverage_by_simulation() -> None:
+    rng, hits = np.random.default_rng(2), 0
+    for _ in range(2000):
+        table = rng.normal(0.6, 0.02, (40, 1)) + rng.normal(0, 0.1, (40, 400))
+        got = example_set_variance(table)
+        hits += got.low <= 0.02 <= got.high
+    assert 0.93 <= hits / 2000 <= 0.97

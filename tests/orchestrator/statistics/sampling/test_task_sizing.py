@@ -97,14 +97,3 @@ def test_predicted_half_widths_are_students() -> None:
     )
     assert math.isnan(sizing.open_half_width(TaskVariance(0.01, 0.05, None), 1, 5))
     assert sizing.tasks_of_examples(840, 5, 5, 15) == 8
-
-
-def test_cautions() -> None:
-    assert sizing.variance_of_tasks([0.2, 0.4], 5, 15).caution == "only 2 tasks"
-    less = sizing.variance_of_tasks(np.tile([0.49, 0.51], 50), 2, 5)  # varies less than queries do
-    assert less.between < 0
-    assert less.caution == "a negative estimate counts as 0"
-    few = sizing.variance_over_queries(
-        [(5, np.tile([0.2, 0.4], 500)), (30, np.tile([0.2, 0.4], 3))]
-    )
-    assert few.caution == "only 6 of the 1,006 tasks have 30 queries of each class"

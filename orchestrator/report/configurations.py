@@ -1,7 +1,8 @@
-"""The trade-off of BaseGen and NovelGen: every configuration's selected snapshot."""
+"""What each configuration did: learning curves, and the trade-off of BaseGen and NovelGen."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,12 @@ from fsl_sweep.orchestrator.selection.choices import Chosen
 from fsl_sweep.orchestrator.selectors.base import is_oracle
 from fsl_sweep.orchestrator.selectors.hyperparameter import front
 from fsl_sweep.orchestrator.statistics.ties import comparable
+
+Curve = tuple[TrialHistory, Mapping[str, int]]
+"""A trial, whose scores on the selection tasks are shown, and the epoch of each snapshot selector.
+
+A selector that had nothing to choose by is absent.
+"""
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,25 @@ class TradeOff:
     points: tuple[TradeOffPoint, ...]
 
 
+def curves_of(
+    chosen: Chosen, selectors: Sequence[str], limit: int
+) -> tuple[tuple[Curve, ...], int]:
+    """Return the curves of at most ``limit`` configurations, all seeds; and how many there are.
+
+    Methods share them fairly, and show first the configurations that reach the highest ValGen.
+    """
+    groups = _by_configuration(chosen)
+    queues = [
+        sorted((key for key in groups if key[0] == method), key=lambda key: -_best(groups[key]))
+        for method in dict.fromkeys(method for method, _ in groups)
+    ]
+    kept = {*[key for turn in zip_longest(*queues) for key in turn if key is not None][:limit]}
+    shown = [trial for key, trials in groups.items() if key in kept for trial in trials]
+    picks = [{name: _epoch(trial, chosen, name) for name in selectors} for trial in shown]
+    known = [{name: epoch for name, epoch in of.items() if epoch is not None} for of in picks]
+    return tuple(zip(shown, known, strict=True)), sum(map(len, groups.values()))
+
+
 def tradeoffs_of(chosen: Chosen, selectors: Sequence[str]) -> tuple[TradeOff, ...]:
     """Return the points of each snapshot selector; equal ones once.
 
@@ -58,21 +84,40 @@ def tradeoffs_of(chosen: Chosen, selectors: Sequence[str]) -> tuple[TradeOff, ..
 
     Source: "Two Sides of Meta-Learning Evaluation", section 4 and figure 1.
     """
+    whole = list(_by_configuration(chosen).values())
+    names_of: dict[tuple[object, ...], list[str]] = {}
+    for name in selectors:
+        scores = [_scores(trials, chosen, name) for trials in whole]
+        if not np.isfinite([novel for rows in scores for _, novel in rows]).all():
+            continue
+        names_of.setdefault((is_oracle(chosen.selector(name)), *scores), []).append(name)
+    return tuple(
+        TradeOff(tuple(names), bool(oracle), _points(whole, scores))
+        for (oracle, *scores), names in names_of.items()
+    )
+
+
+def _by_configuration(chosen: Chosen) -> dict[tuple[str, str], list[TrialHistory]]:
+    """Return the full trials of each method's configurations, in plan order."""
     groups: dict[tuple[str, str], list[TrialHistory]] = {}
     for trial in chosen.planned:
         if trial.fold is None:
             groups.setdefault((trial.method, trial.configuration), []).append(trial)
-    whole = list(groups.values())
-    found: dict[tuple[object, ...], list[str]] = {}
-    for name in selectors:
-        scores = [_scores(own, chosen, name) for own in whole]
-        if not np.isfinite([novel for own in scores for _, novel in own]).all():
-            continue
-        found.setdefault((is_oracle(chosen.selector(name)), *scores), []).append(name)
-    return tuple(
-        TradeOff(tuple(names), bool(oracle), _points(whole, scores))
-        for (oracle, *scores), names in found.items()
-    )
+    return groups
+
+
+def _epoch(trial: TrialHistory, chosen: Chosen, name: str) -> int | None:
+    """Return the epoch that a snapshot selector picks; None if it has nothing to choose by."""
+    try:
+        return chosen.epoch(trial, name)
+    except SelectionError:
+        return None
+
+
+def _best(trials: Sequence[TrialHistory]) -> float:
+    """Return the highest ValGen of any snapshot, mean over seeds, in [0, 1]."""
+    tables = [trial.scores["val", "selection"].means for trial in trials]
+    return float(np.mean([np.nanmax([0.0, *means]) for means in tables]))
 
 
 def _scores(
@@ -81,10 +126,9 @@ def _scores(
     """BaseGen and NovelGen of each seed's choice; none if it has nothing to choose by."""
     rows: list[tuple[float, float]] = []
     for trial in trials:
-        try:
-            at = trial.index(chosen.epoch(trial, name))
-        except SelectionError:
+        if (epoch := _epoch(trial, chosen, name)) is None:
             return ()
+        at = trial.index(epoch)
         base, novel = (trial.scores[m, "report"].means[at] for m in ("base", "novel"))
         rows.append((float(base), float(novel)))
     return tuple(rows)
@@ -93,7 +137,7 @@ def _scores(
 def _points(
     whole: Sequence[Sequence[TrialHistory]], scores: Sequence[Any]
 ) -> tuple[TradeOffPoint, ...]:
-    there = [(own[0], rows) for own, rows in zip(whole, scores, strict=True) if rows]
+    there = [(trials[0], rows) for trials, rows in zip(whole, scores, strict=True) if rows]
     if not there:
         return ()
     means = [tuple(np.mean(rows, axis=0).tolist()) for _, rows in there]

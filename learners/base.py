@@ -76,6 +76,14 @@ class Learner(nn.Module, ABC, Generic[BatchT]):
         return True
 
     @classmethod
+    def draws(cls, options: Any) -> bool:  # noqa: ARG003 - for those that depend on them
+        """Tell whether untrained it answers by numbers of its own that it drew when it was built.
+
+        If not, no seed changes what it answers from weights that are given: one seed is planned.
+        """
+        return True
+
+    @classmethod
     def unsuited(cls, options: Any, backbone: BackboneOptions) -> str | None:  # noqa: ARG003 - as above
         """Say why it does not suit a backbone of these options, and what to write; else None."""
         return None

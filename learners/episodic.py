@@ -68,6 +68,11 @@ class ScaledLearner(EpisodicLearner):
         """Tell whether the scale is trained."""
         return options.learn_scale
 
+    @classmethod
+    def draws(cls, options: Any) -> bool:  # noqa: ARG003 (an interface)
+        """Return False: the scale is an option."""
+        return False
+
 
 def episode_loss(
     learner: EmbeddingLearner[Any],

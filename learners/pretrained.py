@@ -40,6 +40,11 @@ class PretrainedLearner(GradientLearner[LabelledBatch]):
         """Return False: the classifier of base classes is used in training only."""
         return False
 
+    @classmethod
+    def draws(cls, options: Any) -> bool:  # noqa: ARG003 (an interface)
+        """Return False: the classifier of base classes is all that it draws."""
+        return False
+
     def unit_features(self, images: Images) -> Features:
         """Compute features of the backbone, projected to unit norm, float32 at least."""
         return normalize(at_least_float32(self.backbone(images)), dim=-1)

@@ -37,6 +37,11 @@ class ConvQda(EpisodicLearner):
         """Return False: the Gaussians are the support's."""
         return False
 
+    @classmethod
+    def draws(cls, options: Any) -> bool:  # noqa: ARG003 (an interface)
+        """Return False: the Gaussians are the support's."""
+        return False
+
     def head(self, support: Support, query: Query) -> Logits:
         """Compute logits of each query for each class of its task."""
         return self.options.scale * log_densities(support, query, self.options.shrinkage)

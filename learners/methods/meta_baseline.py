@@ -57,6 +57,11 @@ class MetaBaseline(FrozenFeatures):
         """Tell whether the temperature is trained."""
         return options.learn_temperature
 
+    @classmethod
+    def draws(cls, options: Any) -> bool:  # noqa: ARG003 (an interface)
+        """Return False: the temperature is an option."""
+        return False
+
     def head(self, support: Support, query: Query) -> Logits:
         """Compute logits temperature * cosine to the mean of the class's unit-norm features."""
         return self.temperature * cosine_similarities(query, prototypes(support))

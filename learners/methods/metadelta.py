@@ -79,6 +79,11 @@ class MetaDelta(EmbeddingLearner[LabelledBatch]):
         return any(resolve(BACKBONES, spec)[0].has_weights for spec in named)
 
     @classmethod
+    def draws(cls, options: Any) -> bool:  # noqa: ARG003 (an interface)
+        """Return False: the classifiers of base classes are used in training only."""
+        return False
+
+    @classmethod
     def unsuited(cls, options: MetaDeltaOptions, backbone: BackboneOptions) -> str | None:
         """Refuse copies of one pretrained network, which are no ensemble."""
         copies = isinstance(options.encoders, int) and options.encoders > 1

@@ -46,6 +46,11 @@ class Transfer(FrozenFeatures):
         # In the state, so that a snapshot answers as the learner did.
         self.register_buffer("init_seed", torch.randint(2**62, ()))
 
+    @classmethod
+    def draws(cls, options: Any) -> bool:  # noqa: ARG003 (an interface)
+        """Return True: the first weights of the new layer."""
+        return True
+
     def embed(self, images: Images) -> Features:
         """Compute features by the backbone."""
         return self.backbone(images)

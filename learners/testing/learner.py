@@ -99,6 +99,17 @@ class GradientContract:
         for question in self._questions():
             assert torch.equal(self._answer(other, *question), self._answer(learner, *question))
 
+    def test_what_it_draws_is_declared(self) -> None:
+        """Answer alike from one network's weights, whatever the seed, unless `Learner.draws`."""
+        if self.learner.has_weights(self._options()) or self.learner.draws(self._options()):
+            return
+        learner, other = self._ready(), self._build(seed=1).eval()
+        for mine, its in zip(learner.modules(), other.modules(), strict=True):
+            if isinstance(mine, Backbone):
+                its.load_state_dict(mine.state_dict())
+        for question in self._questions():
+            assert torch.equal(self._answer(other, *question), self._answer(learner, *question))
+
     def test_float32_is_close_to_float64(self) -> None:
         """Need no more than single precision."""
         learner = self._ready()

@@ -293,7 +293,7 @@ class TrialLedger:
             damaged=tuple(dict.fromkeys(damaged)),
             unmeasured=len(epochs) - len(chosen.epochs),
             planned_epochs=planned.spec.epochs,
-            seedless=planned.spec.seedless,
+            draws_nothing=planned.draws_nothing,
             among_all=planned.among_all,
         )
 

@@ -5,16 +5,16 @@ from typing import Any
 
 from fsl_sweep.orchestrator.errors import ConfigError
 from fsl_sweep.orchestrator.planning.configuration import ConfigurationResolver
-from fsl_sweep.orchestrator.planning.suitability import USED_UNTRAINED, among_all
+from fsl_sweep.orchestrator.planning.suitability import USED_UNTRAINED, among_all, draws_nothing
 from fsl_sweep.orchestrator.records.model import digest
 from fsl_sweep.orchestrator.records.plan import PlannedTrial
 from fsl_sweep.orchestrator.records.spec import Fold, TrialSpec, configuration_of
 from fsl_sweep.orchestrator.sweepfile.axes import expand, shown_values, sizes
 from fsl_sweep.orchestrator.sweepfile.grammar import SweepConfig
 
-_Configuration = tuple[dict[str, Any], TrialSpec, dict[str, Any], bool]
+_Configuration = tuple[dict[str, Any], TrialSpec, dict[str, Any], tuple[bool, bool]]
 """The axis values, the specification with the first seed, its canonical form, and whether its
-learner classifies among all base classes."""
+learner classifies among all base classes, and no seed changes it."""
 _Folds = Sequence[tuple[Fold | None, Mapping[str, Any] | None]]
 """None for the full trial, then every class fold; each with its canonical form."""
 
@@ -48,11 +48,12 @@ def trials_of(method: ConfigurationResolver) -> list[PlannedTrial]:
         ]
     )
     return [
-        PlannedTrial(trial, method.method, configuration, values, replicate, among)
-        for (configuration, (_, spec, plain, among)), values in zip(
+        PlannedTrial(trial, method.method, configuration, values, replicate, *known)
+        for (configuration, (_, spec, plain, known)), values in zip(
             configurations.items(), shown, strict=True
         )
-        for trial, replicate in _replicates(spec, plain, method.config.seeds, folds)
+        for seeds in [method.config.seeds[: 1 if known[1] else None]]
+        for trial, replicate in _replicates(spec, plain, seeds, folds)
     ]
 
 
@@ -65,7 +66,9 @@ def _configurations(method: ConfigurationResolver) -> dict[str, _Configuration]:
             if spec.train is None:
                 axes = {p: value for p, value in axes.items() if p.startswith(USED_UNTRAINED)}
             plain = spec.canonical()
-            configuration = axes, spec, plain, among_all(method.learner(tree))
+            learner = method.learner(tree)
+            known = among_all(learner), draws_nothing(spec, learner)
+            configuration = axes, spec, plain, known
             other, *_ = configurations.setdefault(configuration_of(plain), configuration)
             # Without training, configurations may differ in settings that are not used.
             if other is not axes and (spec.train is not None or other != axes):

@@ -17,6 +17,7 @@ from fsl_sweep.orchestrator.records.spec import (
     BatchTraining,
     EpisodicTraining,
     StagedTraining,
+    TrialSpec,
     of_classes_only,
     of_one_shape,
 )
@@ -37,6 +38,13 @@ def is_program(learner: Any) -> bool:
 def among_all(learner: Part) -> bool:
     """Return whether a learner classifies among all base classes, and not among those of a task."""
     return issubclass(learner.cls, ClassificationLearner)
+
+
+def draws_nothing(spec: TrialSpec, learner: Part) -> bool:
+    """Return whether no seed changes a trial: nothing is trained, and nothing drawn."""
+    start = spec.backbone.options
+    drawn = start.get("frozen") and start.get("weights") is None
+    return spec.train is None and not drawn and not learner.cls.draws(learner.options)
 
 
 def check_in_distribution(learner: Part, benchmark: Part) -> None:

@@ -145,7 +145,7 @@ class TrialHistory:
         unmeasured: recorded epochs that lack scores on the selection tasks: those are NaN. On the
             report tasks others may lack them too, where few snapshots were measured.
         planned_epochs: of its training; None where that is not known, as in a table.
-        seedless: as of `TrialSpec.seedless`; False where there is no plan.
+        draws_nothing: whether it is known that no seed changes it: nothing is trained or drawn.
         among_all: as of `PlannedTrial`; False where there is no plan.
     """
 
@@ -162,7 +162,7 @@ class TrialHistory:
     damaged: tuple[str, ...] = ()
     unmeasured: int = 0
     planned_epochs: int | None = None
-    seedless: bool = False
+    draws_nothing: bool = False
     among_all: bool = False
 
     @property

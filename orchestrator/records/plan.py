@@ -36,6 +36,7 @@ class PlannedTrial:
     Attributes:
         configuration: id of the hyperparameter configuration.
         hyperparameters: axis values by dotted path.
+        draws_nothing: whether no seed changes it, because nothing is trained and nothing drawn.
         among_all: whether its learner answers among all base classes, not among those of a task.
     """
 
@@ -46,6 +47,7 @@ class PlannedTrial:
     spec: TrialSpec
     # Written only where it is true.
     among_all: Annotated[bool, Field(exclude_if=lambda among: not among)] = False
+    draws_nothing: Annotated[bool, Field(exclude_if=lambda nothing: not nothing)] = False
 
     @property
     def fold(self) -> int | None:

@@ -208,15 +208,6 @@ class TrialSpec(Model):
         return [e for e in range(1, self.epochs + 1) if e % self.every == 0 or e == self.epochs]
 
     @property
-    def seedless(self) -> bool:
-        """Return whether nothing is trained, and the backbone draws no weights.
-
-        Its seeds then differ at most in what the learner draws itself, as `transfer` does.
-        """
-        start = self.backbone.options
-        return self.train is None and not (start.get("frozen") and start.get("weights") is None)
-
-    @property
     def episodic(self) -> EpisodicTraining | None:
         """Return the training episode; None if no epoch trains on episodes."""
         train = self.train.meta if isinstance(self.train, StagedTraining) else self.train

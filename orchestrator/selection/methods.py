@@ -14,6 +14,7 @@ from fsl_sweep.orchestrator.selection.results import (
     Selected,
     Selection,
     Strategy,
+    identical,
     over_seeds,
 )
 from fsl_sweep.orchestrator.statistics import (
@@ -24,6 +25,7 @@ from fsl_sweep.orchestrator.statistics import (
     mixture_interval,
 )
 from fsl_sweep.orchestrator.statistics.components import Accuracies
+from fsl_sweep.orchestrator.statistics.moderation import DRAWS_NOTHING, SeedVariance
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
 PREDICTORS: tuple[Measure, ...] = ("val", "base")
@@ -35,7 +37,8 @@ class Summary:
 
     Attributes:
         method, strategy: which cell.
-        novel: mean over seeds of the report accuracies, with its interval over seeds.
+        novel: mean over seeds of the report accuracies, with its interval over seeds; over tasks
+            where the method draws nothing.
         regret: mean over seeds, with its interval over seeds; None if there is no oracle.
         novel_evaluations: snapshots whose novel scores the strategy read, over all seeds.
         choices: the selections behind the cell, one for each seed.
@@ -57,6 +60,19 @@ class Summary:
     def among_all(self) -> bool:
         """Return whether the method answers among all base classes, not those of a task."""
         return self.choices[0].snapshot.history.among_all
+
+    @property
+    def draws_nothing(self) -> bool:
+        """Return whether it is known that no seed changes the method: it has one replicate."""
+        return len(self.choices) == 1 and self.choices[0].snapshot.history.draws_nothing
+
+    @cached_property
+    def seed_variance(self) -> SeedVariance:
+        """Return the variance between its seeds, by these seeds alone; none if all are equal."""
+        if self.draws_nothing or identical(self.choices):
+            return DRAWS_NOTHING
+        means, seeds = [choice.reported_mean for choice in self.choices], len(self.choices)
+        return SeedVariance(float(np.var(means, ddof=1)) if seeds > 1 else np.nan, seeds - 1)
 
     @cached_property
     def base(self) -> Interval:
@@ -240,6 +256,8 @@ def same_choices(summaries: Sequence[Summary]) -> list[tuple[Summary, ...]]:
 
 
 def _over_seeds(measure: Measure, cell: Sequence[Selection]) -> Interval:
+    if len(cell) == 1 and cell[0].snapshot.history.draws_nothing:
+        return cell[0].scores(measure)[0]
     return over_seeds([choice.means[measure] for choice in cell], cell)
 
 

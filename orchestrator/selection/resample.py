@@ -111,8 +111,9 @@ def resample(
     with threadpool_limits(1 if alone else None, "blas"):
         for (method, seed), trials in replicates_of(histories).items():
             cells = {s: selected.cell(method, s) for s in selected.strategies}
-            wanted = [strategy for strategy, cell in cells.items() if cell]
-            for choice in (c for s in wanted for c in cells[s] if c.seed == seed):
+            choices = {s: c for s, cell in cells.items() for c in cell if c.seed == seed}
+            wanted = [*choices]
+            for choice in choices.values():
                 choice.scores("novel")  # which comparisons need: read while the file is open
             crossed = any(strategy.cross_validated for strategy in wanted)
             resampled = [
@@ -171,6 +172,8 @@ def _cell(
 
     def interval(values: np.ndarray, tasks: Interval) -> SelectionBootstrap:
         bootstrap = summarised(values, codes, over)
+        if len(choices) == 1 and choices[0].snapshot.history.draws_nothing:
+            return replace(bootstrap, caution=None)
         if not identical(choices):
             return bootstrap
         # Only tasks vary, and noise must not make it narrower than their plain interval.

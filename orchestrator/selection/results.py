@@ -66,6 +66,8 @@ class Selection:
         scores: reads the interval and the accuracy of each report task of a measure; may raise as
             ``ScoreTable.load``. Most questions need only means.
         base_weight: of BaseGen in the mixture that methods are compared by; None for NovelGen.
+        by_score: whether a score had a part in it; not if there was one snapshot to choose, or the
+            selectors read no score.
     """
 
     snapshot: Snapshot
@@ -75,6 +77,7 @@ class Selection:
     regret: float = float("nan")
     scores: Callable[[Measure], Scores] = field(default=_not_measured, repr=False, compare=False)
     base_weight: float | None = None
+    by_score: bool = True
 
     @property
     def method(self) -> str:
@@ -252,17 +255,48 @@ class Selected:
         return {pick.trial for pick in self.picks}
 
     def cell(self, method: str, strategy: Strategy) -> tuple[Selection, ...]:
-        """Return the replicates of a cell; none if any planned part of it is left out."""
+        """Return the replicates of a cell; none if any planned part of it is left out.
+
+        Seeds that are equal on every task count once: copies say nothing new. Where all are equal
+        they stay, and are told to be, unless the method draws nothing.
+        """
         if any(gap.concerns(method, strategy) for gap in self.left_out):
             return ()
-        return tuple(self._cells.get((method, strategy), ()))
+        return self._cells.get((method, strategy), ())
+
+    def copies(self, method: str, strategy: Strategy) -> dict[int, int]:
+        """Return the seeds of a cell that do not count, with the seed that each is equal to."""
+        counted = {choice.seed for choice in self.cell(method, strategy)}
+        every = [c for c in self.selections if (c.method, c.strategy) == (method, strategy)]
+        kept = [choice for choice in every if choice.seed in counted]
+        return {
+            choice.seed: next(first.seed for first in kept if _alike(first, choice))
+            for choice in (every if kept else [])
+            if choice.seed not in counted
+        }
 
     @cached_property
-    def _cells(self) -> dict[tuple[str, Strategy], list[Selection]]:
+    def _cells(self) -> dict[tuple[str, Strategy], tuple[Selection, ...]]:
         cells: dict[tuple[str, Strategy], list[Selection]] = {}
         for selection in self.selections:
             cells.setdefault((selection.method, selection.strategy), []).append(selection)
-        return cells
+        return {key: _that_count(choices) for key, choices in cells.items()}
+
+
+def _that_count(choices: Sequence[Selection]) -> tuple[Selection, ...]:
+    """Return the choices without those whose scores are equal to those of an earlier one."""
+    alike: dict[tuple[str, ...], list[Selection]] = {}
+    for choice in choices:
+        group = alike.setdefault(tuple(repr(choice.means[m]) for m in MEASURES), [])
+        known = sum(np.isfinite(mean) for mean in choice.means.values())
+        # A single number may be equal by chance.
+        copied = known > 1 or len(choice.novel_tasks) > 1 if group else False
+        if not (copied and any(_alike(first, choice) for first in group)):
+            group.append(choice)
+    kept = [choice for choice in choices if any(choice is c for g in alike.values() for c in g)]
+    if len(kept) == 1 and not kept[0].snapshot.history.draws_nothing:
+        return tuple(choices)
+    return tuple(kept)
 
 
 def identical(choices: Sequence[Selection]) -> bool:

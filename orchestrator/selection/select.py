@@ -195,7 +195,9 @@ def _choose(
                 of_folds = [fold for trial in in_folds for fold in chosen.folds.of(trial)]
                 spent = sum(len(trial.epochs) for trial in [*trials, *of_folds])
             strategy = _strategy((name, selector), (other_name, other))
-            picks.append(Selection(snapshot, strategy, spent))
+            several = any(len(trial.epochs) > 1 for trial in trials)
+            scored = bool((several and selector.needs) or (len(trials) > 1 and other.needs))
+            picks.append(Selection(snapshot, strategy, spent, by_score=scored))
     return picks, failed
 
 

@@ -141,14 +141,10 @@ def pair_components(
             a mixture of two distributions of tasks, which are then counted together.
         resampled: accuracies of what each seed chose on resampled tasks, ``[S_a, 1 + R]`` and
             ``[S_b, 1 + R]``, as of ``variance_of_selection``.
-<<<<<<< HEAD
-        tuples: classes of each task of a single part, int ``[T, ways]``, drawn uniformly.
-        pilot: variances between the means of seeds, where they are moderated or known to be 0; by
-            default those of these seeds alone.
-=======
         tuples: classes of each task of a single part, int ``[T, ways]``, drawn uniformly; no task
             holds all of them.
->>>>>>> w-statistics
+        pilot: variances between the means of seeds, where they are moderated or known to be 0; by
+            default those of these seeds alone.
 
     Raises:
         ValueError: as ``moments``.

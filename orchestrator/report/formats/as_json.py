@@ -31,7 +31,7 @@ _LEFT_OUT: Mapping[type, set[str]] = {
     Front: {"kept"},
     SampleSize: {"seconds"},
     Interval: {"confidence", "kind", "caution"},
-    Selection: {"means", "scores", "base_weight"},
+    Selection: {"means", "scores", "base_weight", "by_score"},
     SelectionBootstrap: {"confidence"},
     Strategy: {"oracle", "cross_validated"},
     StrategyResult: {"regrets", "choices"},

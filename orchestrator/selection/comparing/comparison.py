@@ -6,7 +6,7 @@ training again.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -18,6 +18,7 @@ from fsl_sweep.orchestrator.selection.resample import ResampledCell
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics import Comparison, compare, compare_mixtures, family
 from fsl_sweep.orchestrator.statistics.components import Part
+from fsl_sweep.orchestrator.statistics.moderation import DRAWS_NOTHING, SeedVariance, moderated
 from fsl_sweep.orchestrator.statistics.over_seeds import SeedPair
 from fsl_sweep.orchestrator.statistics.ties import comparable
 
@@ -26,6 +27,11 @@ AMONG_ALL = "one answers among all base classes, the other among those of a task
 UNFINISHED = "an incomplete run decides nothing"
 
 NOT_REPEATED = "the selection was not repeated: what other selection tasks would choose is unknown"
+
+CHOSEN_ON_SHARED_TASKS = (
+    "all seeds chose on the same tasks, and without scores of single tasks nothing says how much "
+    "other tasks would change the choice"
+)
 
 Draws = Mapping[tuple[str, Strategy], np.ndarray]
 """What methods are compared by in each resample, by method and strategy, ``[S, 1 + R]``."""
@@ -87,7 +93,8 @@ def compare_over_seeds(
 
     Pairs without common report tasks are left out. A pair is ``undecided`` where the selection was
     not repeated, the run is incomplete, or one method answers among all base classes. Its interval
-    is at the level of its test (see ``family``), so that the two agree.
+    is at the level of its test (see ``family``), so that the two agree. Three methods or more lend
+    each other their variance between seeds (see ``moderated``).
 
     Args:
         summaries: complete cells.
@@ -100,8 +107,9 @@ def compare_over_seeds(
     """
     draws, comparisons = draws_of(resampled), list[MethodComparison]()
     for strategy, cells in by_strategy(summaries).items():
+        between = between_seeds(cells)
         pairs = [
-            (a, b, again, SeedPair(parts, again))
+            (a, b, again, SeedPair(parts, again, between(a, b)))
             for a, b in combinations(cells, 2)
             if (parts := parts_of(a, b))
             for again in [common_draws(draws, a, b)]
@@ -110,12 +118,38 @@ def compare_over_seeds(
         corrected = family(singles, [pair.interval for *_, pair in pairs])
         for (a, b, again, _), result in zip(pairs, corrected, strict=True):
             result = result.undecided(
-                NOT_REPEATED if again is None else None,
+                _not_repeated(a, b) if again is None else None,
                 AMONG_ALL if a.among_all != b.among_all else None,
                 None if complete else UNFINISHED,
             )
             comparisons.append(MethodComparison(strategy, a.method, b.method, result))
     return tuple(comparisons)
+
+
+def between_seeds(
+    cells: Sequence[Summary],
+) -> Callable[[Summary, Summary], tuple[SeedVariance, SeedVariance] | None]:
+    """Return what gives the variances between seeds of a pair of the cells of one strategy.
+
+    None of a pair whose variances are those of its own seeds.
+    """
+    lent = moderated([cell.seed_variance for cell in cells])
+    known = {cell.method: variance for cell, variance in zip(cells, lent, strict=True)}
+
+    def of(a: Summary, b: Summary) -> tuple[SeedVariance, SeedVariance] | None:
+        both = known[a.method], known[b.method]
+        return both if any(v.lent or v == DRAWS_NOTHING for v in both) else None
+
+    return of
+
+
+def _not_repeated(a: Summary, b: Summary) -> str | None:
+    """Say why choices whose selection was not repeated decide nothing; None if none was made."""
+    choices = (*a.choices, *b.choices)
+    if not any(choice.by_score for choice in choices):
+        return None
+    tasks = any(len(choice.novel_tasks) for choice in choices)
+    return NOT_REPEATED if tasks else CHOSEN_ON_SHARED_TASKS
 
 
 def parts_of(a: Summary, b: Summary) -> list[Part]:

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selection.comparing.comparison import (
+    between_seeds,
+    by_strategy,
     common_draws,
     compare_over_seeds,
     draws_of,
@@ -122,13 +124,15 @@ def plan_next(
     comparisons = compare_over_seeds(summaries, resampled, complete=complete)
     count = Counter(pair.strategy for pair in comparisons)
     seconds, draws, plans = _seconds(histories), draws_of(resampled), list[PowerAnalysis]()
+    betweens = {s: between_seeds(row) for s, row in by_strategy(summaries).items()}
     for pair in comparisons:
         strategy, names, now = pair.strategy, (pair.a, pair.b), pair.result
         a, b = (cells[name, strategy] for name in names)
         if a.among_all != b.among_all:
             continue
         tuples, again = _of_tasks(a, classes), common_draws(draws, a, b)
-        components = pair_components(parts_of(a, b), again, tuples)
+        pilot = betweens[strategy](a, b)
+        components = pair_components(parts_of(a, b), again, tuples, pilot)
         goal = abs(now.effect.mean) if effect is None else effect
         leading = best[strategy] == set(names)
         plan = PowerAnalysis(strategy, *names, leading, now, components, goal, power)

@@ -28,13 +28,13 @@ class FolderSource(Source):
     """What a sweep recorded. Raises RunFolderError where there is no run, or a damaged plan."""
 
     def __init__(self, path: Path) -> None:
+        self._ledger = Ledger(path)  # which says so where the path is the address of a bucket
         if not path.is_dir():
             there = os.path.lexists(path)
             problem = f"{path} is not a folder" if there else f"There is nothing at {path}"
             raise RunFolderError(
                 f"{problem}; give the folder of a run, or a .csv or .parquet file."
             )
-        self._ledger = Ledger(path)
         plan = self._ledger.read_plan()
         if plan is None:
             raise RunFolderError(

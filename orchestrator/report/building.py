@@ -29,7 +29,6 @@ from fsl_sweep.orchestrator.selection.evidence import USUAL, Evidence
 from fsl_sweep.orchestrator.selection.methods import Summary, rank_correlations
 from fsl_sweep.orchestrator.selection.question import Question
 from fsl_sweep.orchestrator.selection.resample import ClassLists
-from fsl_sweep.orchestrator.selection.results import identical
 from fsl_sweep.orchestrator.selection.select import LeftOut, Selected, why_unusable
 from fsl_sweep.orchestrator.selectors import (
     HYPERPARAMETER_SELECTORS,
@@ -118,7 +117,6 @@ def build(
         selectors=_provenance(info),
         over_methods=compare_strategies(evidence.complete, selected, summaries),
         overtuning=overtuning_of(chosen, selected),
-        seedless=_methods(histories, lambda trial: trial.seedless) - _differing(summaries),
         lossless=_methods(evidence.complete, _without_loss),
         torn=_torn(histories),
         resampled=evidence.resampled,
@@ -168,12 +166,6 @@ def _methods(
     """Return the methods of which every trial passes the test."""
     every = {trial.method for trial in histories}
     return frozenset(every - {trial.method for trial in histories if not test(trial)})
-
-
-def _differing(summaries: Sequence[Summary]) -> set[str]:
-    """Return the methods of which some strategy has several seeds with different scores."""
-    several = (one for one in summaries if len(one.choices) > 1)
-    return {one.method for one in several if not identical(one.choices)}
 
 
 def _without_loss(trial: TrialHistory) -> bool:

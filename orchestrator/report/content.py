@@ -125,7 +125,6 @@ class RunContent:
         selectors: name, source and version of each selector in use.
         over_methods: strategies compared with each other over all methods, by regret.
         overtuning: what choosing a configuration lost against taking the first one.
-        seedless: the methods that are not trained, and of which no two seeds differ.
         lossless: the methods without any training loss: submissions, and what trains nothing.
         torn: the planned full trials that are not usable. Their seeds take no part.
         resampled: the cells of the table with the selection repeated on resampled tasks and
@@ -155,7 +154,6 @@ class RunContent:
     selectors: Mapping[str, Sequence[Mapping[str, str]]]
     over_methods: StrategyComparison
     overtuning: tuple[Overtuning, ...] = ()
-    seedless: frozenset[str] = frozenset()
     lossless: frozenset[str] = frozenset()
     torn: tuple[LeftOut, ...] = ()
     resampled: tuple[ResampledCell, ...] = ()

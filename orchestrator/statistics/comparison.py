@@ -74,12 +74,13 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as they stand in JSON: over seeds, the effect is three numbers."""
+        levels = {"confidence": self.effect.confidence, "family_confidence": self.confidence}
+        names = ("verdict", "p_value", "p_adjusted", "rope", "caution")
+        known = levels | {name: getattr(self, name) for name in names}
         if self.seeds is None:
-            names = ("verdict", "effect", "p_value", "p_adjusted", "rope", "caution")
-            return {name: getattr(self, name) for name in names}
+            return known | {"effect": self.effect}
         ends = {"effect": self.effect.mean, "low": self.effect.low, "high": self.effect.high}
-        names = ("p_value", "p_adjusted", "verdict", "seeds", "confidence", "rope", "caution")
-        return ends | {name: getattr(self, name) for name in names}
+        return known | ends | {"seeds": self.seeds}
 
 
 def compare(

@@ -19,6 +19,7 @@ from fsl_sweep.orchestrator.selection.comparing.power import (
 )
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.selection.question import Question
+from fsl_sweep.orchestrator.statistics.intervals import FEW_SEEDS
 from fsl_sweep.orchestrator.studies.base import (
     QUESTION,
     Difference,
@@ -35,6 +36,12 @@ _COLUMNS = (
     *blocks.numbers(["difference now (95 %)"]),
     *blocks.words("by more"),
     *blocks.numbers(["have", "needed", "time"]),
+)
+
+
+_WHICH_MATTERS = (
+    "So few seeds hardly know the difference. Say which one matters to you: `--effect 0.01` plans "
+    "for 1 point."
 )
 
 
@@ -99,6 +106,8 @@ class PlanNext(Study[PlanNextOptions, Planned]):
         first = result.needs[0]
         decided = f"What there is tells {first.a} and {first.b} apart."
         answer = [blocks.Paragraph(would_decide(first) if first.ways else decided)]
+        if first.plausible and first.now.effect.n < FEW_SEEDS and first.ways:
+            answer.append(blocks.Paragraph(_WHICH_MATTERS))
         if not result.complete:
             text = "The run is incomplete: seeds that it still plans count as more seeds."
             answer.append(blocks.Paragraph(text))
@@ -188,9 +197,17 @@ def _row(needs: PowerAnalysis, way: SampleSize) -> tuple[str, ...]:
         *_now(needs),
         way.what,
         f"{have:,}{drawn}" if have == other else f"{have:,} and {other:,}",
-        "never enough" if way.required is None else f"{way.required:,}",
+        _needed(way),
         "-" if way.seconds is None else wording.duration(way.seconds),
     )
+
+
+def _needed(way: SampleSize) -> str:
+    """Write ``12``, or ``12 (4 to never)`` with what plausible differences take."""
+    counts = ["never" if n is None else f"{n:,}" for n in (way.required, *way.between)]
+    if counts[0] == "never":
+        counts[0] = "never enough"
+    return f"{counts[0]} ({' to '.join(counts[1:])})" if way.between else counts[0]
 
 
 def _now(needs: PowerAnalysis) -> Iterable[str]:
@@ -208,7 +225,8 @@ def _plain(needs: PowerAnalysis) -> dict[str, Any]:
         "effect": needs.effect,
         "power": needs.power,
         "now": needs.now.as_dict(),
-        "components": asdict(needs.components),
+        "plausible": needs.plausible,
+        "components": {k: v for k, v in asdict(needs.components).items() if k != "pilot"},
         "ways": [_plain_way(way) for way in needs.ways],
     }
 
@@ -220,4 +238,5 @@ def _plain_way(way: SampleSize) -> dict[str, Any]:
         "needed": way.required,
         "seconds": way.seconds,
         "more": way.more,
+        "between": way.between,
     }

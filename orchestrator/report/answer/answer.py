@@ -74,16 +74,8 @@ def _next(leader: Leader, needs: tuple[PowerAnalysis, ...], timed: bool) -> str:
     if leader.decided:
         return f"No further run is needed to decide it under {leader.strategy}."
     few = leader.single
-    if leader.seeds > 1:
+    if leader.seeds != 1:
         few = [method for method in leader.undecided if leader.against[method].effect.n == 1]
-    shown = dict.fromkeys([*leader.methods[:2], *few])
-    if seedless := [method for method in shown if method in report.seedless]:
-        has = "has" if len(seedless) == 1 else "have"
-        return (
-            f"{some(seedless)} {has} nothing to train, so more seeds change only the learner's own "
-            "random draws. More tasks tell these snapshots apart, and other data say whether that "
-            "holds elsewhere."
-        )
     if few:
         return (
             f"Add a second seed of {some(few)}: then the report can say how many would decide it."

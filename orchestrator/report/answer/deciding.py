@@ -1,7 +1,7 @@
 """What would decide which of two methods is better, in words."""
 
 from fsl_sweep.orchestrator.report import wording
-from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis
+from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis, SampleSize
 from fsl_sweep.orchestrator.text.printed import counted
 
 MANY = 100
@@ -31,7 +31,19 @@ def would_decide(needs: PowerAnalysis, timed: bool = True) -> str:
         return f"{if_so}, it takes more than {MANY} more seeds of each to show it ({chance})."
     spent = "" if first.seconds is None or not timed else f", {about(first.seconds)}"
     text = f"{if_so}, {_more(needs, first.what, more)} would show it ({chance}{spent})"
-    return f"{text}; more {hopeless[0]} would not." if hopeless else f"{text}."
+    text += f"; more {hopeless[0]} would not." if hopeless else "."
+    return f"{text}{_range(first)}"
+
+
+def _range(way: SampleSize) -> str:
+    """Say what differences that are as plausible as the observed one would take."""
+    if way.between in ((), (way.required,) * 2):
+        return ""
+    least, most = (None if n is None or n > MANY + max(way.have) else n for n in way.between)
+    if least is None:
+        return ""
+    top = f"{most}" if most is not None else "no number that anybody trains"
+    return f" At the ends of its 80 % interval it takes {least} seeds, or {top}."
 
 
 def about(seconds: float) -> str:

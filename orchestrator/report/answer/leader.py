@@ -25,8 +25,9 @@ class Leader:
         lead: by how much the best is above the second, in accuracy; 0 if there is no other.
         copied: the methods whose seeds have the same scores: no sample of training again.
         mixed: whether only some methods answer among all base classes.
-        seeds: the number of seeds of the best two: the fewer.
-        single: those of the best two that have one seed.
+        seeds: the number of seeds of the best two, the fewer; without those that draw nothing, and
+            None if neither draws anything.
+        single: those of the best two that have one seed, though they draw something.
         against: the best minus each other one that has tasks in common with it, best first.
         undecided: the methods that the best is neither better than nor equivalent to, best first.
         rival: the best of the undecided methods, or else the second.
@@ -44,8 +45,9 @@ class Leader:
         self.lead = means[0] - means[1] if means[1:] else 0.0
         self.copied = [cell.method for cell in order if identical(cell.choices)]
         self.mixed = len({cell.among_all for cell in order}) > 1
-        self.seeds = min(len(cell.choices) for cell in order[:2])
-        self.single = [cell.method for cell in order[:2] if len(cell.choices) == 1]
+        drawing = [cell for cell in order[:2] if not cell.draws_nothing]
+        self.seeds = min((len(cell.choices) for cell in drawing), default=None)
+        self.single = [cell.method for cell in drawing if len(cell.choices) == 1]
         pairs = report.differences_under(strategy)
         results = {other: _minus(pairs, methods[0], other) for other in methods}
         self.against = {other: result for other, result in results.items() if result is not None}
@@ -75,11 +77,11 @@ class Leader:
             text = f"{so_far}{best}'s snapshots score {self._points} above {second}'s"
             return f"{text} under {self.strategy}, but {self._one_seed}."
         if self.decided:
-            return self._best(best, second)
+            return f"{self._best(best, second)}{self._drawn_by_none}"
         leads = f"{so_far}{best} leads {second} by {self._points} under {self.strategy}"
         if self._why_not is not None:
             return f"{leads}, over {self._seeds}{self._why_not}."
-        return f"{leads}{self._still_open(second)}."
+        return f"{leads}{self._still_open(second)}.{self._drawn_by_none}"
 
     def _alone(self) -> str:
         (cell,) = self.order
@@ -94,6 +96,9 @@ class Leader:
 
     def _best(self, best: str, second: str) -> str:
         ends, count = self._interval(second), len(self.order)
+        if self.seeds is None and count == 2:
+            text = f"{best} is better than {second} by {self._points} under {self.strategy}"
+            return f"{text}, on {self._seeds} ({ends})."
         if count == 2:
             text = f"{best} is better than {second} by {self._points} under {self.strategy}"
             return f"{text}, over {self._seeds} ({ends})."
@@ -114,12 +119,22 @@ class Leader:
                 f"{ends}; {among_all} classifies queries among all base classes, the others only "
                 "among the classes of the task, which is easier: no comparison"
             )
-        if self.copied:
-            return f"; all seeds of {some(self.copied)} have the same scores: nothing is decided"
-        # Without a repeated selection nothing is decided.
-        if any((method, self.strategy) not in self.report.repeated for method in self.methods):
-            if not len(self.order[0].choices[0].novel_tasks):
-                return "; records without scores by task decide nothing"
+        copied = [method for method in self.copied if method in (self.methods[0], *self.undecided)]
+        if copied and (copied[0] == self.methods[0] or set(self.undecided) <= {*copied}):
+            them = "it" if len(copied) == 1 else "they"
+            return (
+                f"{ends}; all seeds of {some(copied)} are equal on every task. If {them} draw"
+                f"{'s' if them == 'it' else ''} nothing, this is also the comparison of the "
+                "methods; if the seeds should differ, the seed does not reach them"
+            )
+        # Without a repeated selection nothing is decided, if a score had a part in it.
+        scored = [cell for cell in self.order if any(choice.by_score for choice in cell.choices)]
+        if scored and not len(self.order[0].choices[0].novel_tasks):
+            return (
+                f"{ends}; nothing is decided, because all seeds chose on the same tasks, whose "
+                "scores are not recorded one by one"
+            )
+        if any((cell.method, self.strategy) not in self.report.repeated for cell in scored):
             if self.report.partly is not None:
                 command = wording.measuring(self.report.partly, every=True)
                 return f"; nothing is decided before every snapshot is measured ({command})"
@@ -161,17 +176,29 @@ class Leader:
     @property
     def _one_seed(self) -> str:
         """Say that one seed is no sample, of the two methods or of one of them."""
-        trained = [method for method in self.single if method not in self.report.seedless]
-        if len(trained) == 2:
+        if len(self.single) == 2:
             return "one seed says nothing about training the methods again"
-        if trained:
-            return f"one seed of {trained[0]} says nothing about training it again"
-        return "neither is trained" if self.single[1:] else f"{self.single[0]} is not trained"
+        return f"one seed of {self.single[0]} says nothing about training it again"
+
+    @property
+    def _drawn_by_none(self) -> str:
+        """Say of two methods that draw nothing what their difference holds for."""
+        if self.seeds is not None:
+            return ""
+        return (
+            " Neither draws anything: other seeds change nothing, other classes or another "
+            "backbone may."
+        )
 
     @property
     def _seeds(self) -> str:
-        """Write ``2 seeds``, ``2 to 3 seeds`` where two differ, or ``2 of 3 seeds`` so far."""
-        counts = sorted({len(cell.choices) for cell in self.order[:2]})
+        """Write ``2 seeds``, ``2 to 3 seeds`` where two differ, or ``2 of 3 seeds`` so far.
+
+        Methods that draw nothing have none; of two such, write what their interval is over.
+        """
+        if self.seeds is None:
+            return "tasks of these classes"
+        counts = sorted({len(cell.choices) for cell in self.order[:2] if not cell.draws_nothing})
         planned = max(planned for _, planned in self.report.completeness.seeds.values())
         text = " to ".join(map(str, counts))
         if counts != [planned] and not self.report.complete:
@@ -184,7 +211,21 @@ class Leader:
         if isnan(result.effect.low):
             return f"{other} has one seed"
         against = f" against {other}" if named else ""
-        return f"95 %{against}: {_ends(result.effect.low, result.effect.high)}"
+        if result.verdict == "undecided" and (both := self._by_seed(other)):
+            return f"seed by seed{against}: {' and '.join(both)}"
+        over = " over tasks" if result.effect.kind == "paired" else ""
+        alone = "" if len(self.order[0].choices[0].novel_tasks) else ", on this test set"
+        return f"95 %{over}{against}: {_ends(result.effect.low, result.effect.high)}{alone}"
+
+    def _by_seed(self, other: str) -> list[str]:
+        """Return the best minus the other for each of the only two seeds that both have."""
+        means = [
+            {choice.seed: choice.reported_mean for choice in cell.choices}
+            for cell in (self.order[0], self.order[self.methods.index(other)])
+        ]
+        if len(means[0]) != 2 or means[0].keys() != means[1].keys():
+            return []
+        return [f"{100 * (means[0][seed] - means[1][seed]):+.1f}" for seed in sorted(means[0])]
 
 
 def _minus(pairs: Sequence[MethodComparison], best: str, other: str) -> Comparison | None:
@@ -199,5 +240,6 @@ def _minus(pairs: Sequence[MethodComparison], best: str, other: str) -> Comparis
 
 def _ends(low: float, high: float) -> str:
     """Write ends in points, with so many digits that one near 0 keeps its side of it."""
+    low, high = max(low, -1.0), min(high, 1.0)  # no difference is larger
     digits = 1 if min(abs(low), abs(high)) >= 0.0005 else 2
     return f"{100 * low:.{digits}f} to {100 * high:.{digits}f}"

@@ -51,7 +51,7 @@ def _order(usual: Sequence[Ranking], leader: Leader) -> Iterable[str]:
         has = "" if len(first) == len(ranked) else f", where they have {best}"
         yield f"{every} have {best} first{has}; the order behind it differs."
     else:
-        these = "the methods" if leader.seeds > 1 else "these snapshots"
+        these = "the methods" if leader.seeds != 1 else "these snapshots"
         partly = len({frozenset(ranking.methods) for ranking in ranked}) > 1
         yield f"{every} rank {these} alike{', as far as they have them' if partly else ''}."
 

@@ -24,12 +24,18 @@ from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyResult
 from fsl_sweep.orchestrator.selection.ensembles import Ensemble
 from fsl_sweep.orchestrator.selection.methods import Summary, by_method
 from fsl_sweep.orchestrator.selection.results import Front, Selection, Strategy
-from fsl_sweep.orchestrator.statistics import Comparison, Interval, SelectionBootstrap
+from fsl_sweep.orchestrator.statistics import (
+    Comparison,
+    Interval,
+    PairComponents,
+    SelectionBootstrap,
+)
 
 _LEFT_OUT: Mapping[type, set[str]] = {
     Ensemble: {"by_seed"},
     Front: {"kept"},
     SampleSize: {"seconds"},
+    PairComponents: {"pilot"},
     Interval: {"confidence", "kind", "caution"},
     Selection: {"means", "scores", "base_weight", "by_score"},
     SelectionBootstrap: {"confidence"},

@@ -118,7 +118,7 @@ def compare_over_seeds(
         corrected = family(singles, [pair.interval for *_, pair in pairs])
         for (a, b, again, _), result in zip(pairs, corrected, strict=True):
             result = result.undecided(
-                _not_repeated(a, b) if again is None else None,
+                _why_not_repeated(a, b, again is None),
                 AMONG_ALL if a.among_all != b.among_all else None,
                 None if complete else UNFINISHED,
             )
@@ -143,13 +143,13 @@ def between_seeds(
     return of
 
 
-def _not_repeated(a: Summary, b: Summary) -> str | None:
-    """Say why choices whose selection was not repeated decide nothing; None if none was made."""
-    choices = (*a.choices, *b.choices)
-    if not any(choice.by_score for choice in choices):
+def _why_not_repeated(a: Summary, b: Summary, missing: bool) -> str | None:
+    """Say why the choices of two cells decide nothing; None if they were repeated, or not made."""
+    if not any(choice.by_score for choice in (*a.choices, *b.choices)):
         return None
-    tasks = any(len(choice.novel_tasks) for choice in choices)
-    return NOT_REPEATED if tasks else CHOSEN_ON_SHARED_TASKS
+    if not len(a.choices[0].novel_tasks):
+        return CHOSEN_ON_SHARED_TASKS
+    return NOT_REPEATED if missing else None
 
 
 def parts_of(a: Summary, b: Summary) -> list[Part]:

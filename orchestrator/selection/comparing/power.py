@@ -23,9 +23,17 @@ from fsl_sweep.orchestrator.selection.methods import Summary, summarise
 from fsl_sweep.orchestrator.selection.resample import ResampledCell
 from fsl_sweep.orchestrator.selection.results import Selected, Strategy
 from fsl_sweep.orchestrator.statistics.comparison import Comparison
-from fsl_sweep.orchestrator.statistics.components import PairComponents, pair_components
-from fsl_sweep.orchestrator.statistics.intervals import IDENTICAL
+from fsl_sweep.orchestrator.statistics.components import (
+    PairComponents,
+    drawing_nothing,
+    pair_components,
+)
+from fsl_sweep.orchestrator.statistics.intervals import IDENTICAL, Interval
+from fsl_sweep.orchestrator.statistics.over_seeds import SeedPair
 from fsl_sweep.orchestrator.statistics.power import required_classes, required_seeds, required_tasks
+
+PLAUSIBLE = 0.8
+"""The confidence of the differences that a number is given for beside the observed one."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,8 @@ class SampleSize:
             classes as well, which the present comparison does not speak of.
         have: how many there are, for a and for b; of classes, those that the tasks drew.
         required: how many each needs, or None if no number is enough, or nothing can be predicted.
+        between: how many it takes if the true difference lies at the upper and at the lower end of
+            ``PowerAnalysis.plausible``; empty where the effect is given, or nothing can be said.
         seconds: of training and measuring on one device, by what was recorded; None if unknown. A
             seed costs the whole grid, because selection needs every configuration; tasks cost
             measuring every snapshot again.
@@ -46,6 +56,7 @@ class SampleSize:
     have: tuple[int, int]
     required: int | None
     seconds: float | None
+    between: tuple[int | None, ...] = ()
 
     @property
     def more(self) -> tuple[int, int] | None:
@@ -65,6 +76,8 @@ class PowerAnalysis:
         now: what the records say over seeds, after Holm's correction over all pairs.
         components: of the difference.
         effect: the true difference that is to be found, in units of accuracy.
+        plausible: the ends of its 80 % interval, the larger first, where it is the observed one;
+            below 0 if the sign is open. Empty if it is given.
         power: with which chance.
         ways: cheapest first; those that cannot decide last. None of a pair that is decided, where
             no other effect is to be found.
@@ -78,6 +91,7 @@ class PowerAnalysis:
     components: PairComponents
     effect: float
     power: float
+    plausible: tuple[float, ...] = ()
     ways: tuple[SampleSize, ...] = ()
 
     @property
@@ -131,17 +145,26 @@ def plan_next(
         if a.among_all != b.among_all:
             continue
         tuples, again = _of_tasks(a, classes), common_draws(draws, a, b)
-        pilot = betweens[strategy](a, b)
-        components = pair_components(parts_of(a, b), again, tuples, pilot)
+        parts, pilot = parts_of(a, b), betweens[strategy](a, b)
+        components = pair_components(parts, again, tuples, pilot)
         goal = abs(now.effect.mean) if effect is None else effect
+        around = () if effect else _about(SeedPair(parts, again, pilot).interval(PLAUSIBLE))
         leading = best[strategy] == set(names)
-        plan = PowerAnalysis(strategy, *names, leading, now, components, goal, power)
+        plan = PowerAnalysis(strategy, *names, leading, now, components, goal, power, around)
         if effect is not None or now.verdict == "undecided":
             confidence = 1 - (1 - now.confidence) / count[strategy]
             spent = [seconds[name] for name in names]
             plan = replace(plan, ways=_ways(plan, confidence, spent, timed, tuples))
         plans.append(plan)
     return tuple(sorted(plans, key=lambda plan: not plan.leading))
+
+
+def _about(interval: Interval) -> tuple[float, ...]:
+    """Return the ends of an interval as sizes of the difference, the larger first."""
+    if not isfinite(interval.low):
+        return ()
+    size, half = abs(interval.mean), (interval.high - interval.low) / 2
+    return size + half, size - half
 
 
 def cheapest(plans: Iterable[PowerAnalysis]) -> list[tuple[PowerAnalysis, SampleSize]]:
@@ -184,14 +207,21 @@ def _ways(
         return SampleSize("seeds", seeds, None, None), SampleSize("tasks", both, None, None)
     more_seeds = required_seeds(*goal, None, confidence)
     more_tasks = required_tasks(*goal, None, confidence)
+    # A method that draws nothing has all the seeds that it can have.
+    fixed = drawing_nothing(pair.pilot)
+    have = [(more_seeds or n) if nothing else n for n, nothing in zip(seeds, fixed, strict=True)]
     costs = [float(spent.sum(axis=1).mean()) for spent in seconds]
-    training = sum(max(0, (more_seeds or 0) - n) * c for n, c in zip(seeds, costs, strict=True))
+    training = sum(max(0, (more_seeds or 0) - n) * c for n, c in zip(have, costs, strict=True))
     measuring = float(sum(spent[:, 1].sum() for spent in seconds)) if timed else nan
     again = measuring * (more_tasks or 0) / tasks if (more_tasks or 0) > tasks else 0.0
-    ways = [
-        SampleSize("seeds", seeds, more_seeds, _known(training, more_seeds)),
-        SampleSize("tasks", (tasks, tasks), more_tasks, _known(again, more_tasks)),
-    ]
+    ways = [SampleSize("tasks", (tasks, tasks), more_tasks, _known(again, more_tasks))]
+    if not all(fixed):
+        between = tuple(
+            required_seeds(pair, effect, plan.power, None, confidence) if effect > 0 else None
+            for effect in plan.plausible
+        )
+        spent = _known(training, more_seeds)
+        ways.append(SampleSize("seeds", (have[0], have[1]), more_seeds, spent, between))
     if tuples is not None:
         drawn, count = len(np.unique(tuples)), required_classes(*goal, confidence)
         ways.append(SampleSize("classes", (drawn, drawn), count, None))

@@ -88,10 +88,10 @@ def test_what_is_unset_stays_out_of_ids(place):
 def test_a_frozen_backbone_leaves_most_learners_nothing_to_train(place, learner):
     (trial,) = planned(FROZEN, learner).trials
     assert (trial.spec.optimizer, trial.spec.epochs, trial.spec.train) == (None, 1, None)
-    assert trial.spec.seedless
+    assert trial.draws_nothing
     random = planned(", frozen: true", learner)
     (drawn,) = random.trials
-    assert (drawn.spec.train, drawn.spec.seedless) == (None, False)
+    assert (drawn.spec.train, drawn.draws_nothing) == (None, False)
     assert random.cautions == (
         "M: its backbone is frozen at random weights, because no file is given",
     )

@@ -58,10 +58,13 @@ def test_settings_of_training_are_not_used_and_told_where_it_sets_them_itself():
 
 def test_its_own_axes_stay_axes():
     plan = planned(*UNTRAINED, "M.learner.scale={grid: [1, 10]}", "seeds=[0, 1]")
-    # As resolved: 1 and 1.0 read alike in a report.
+    # As resolved: 1 and 1.0 read alike in a report. No seed changes them: the first is planned.
     assert [f"{t.hyperparameters} {t.spec.seed}" for t in plan.trials] == [
-        f"{{'learner.scale': {scale}}} {seed}" for scale in ("1.0", "10.0") for seed in (0, 1)
+        f"{{'learner.scale': {scale}}} 0" for scale in ("1.0", "10.0")
     ]
+    assert all(trial.draws_nothing for trial in plan.trials)
+    drawing = planned(*UNTRAINED, "M.learner={name: transfer}", "seeds=[0, 1]")
+    assert [(t.spec.seed, t.draws_nothing) for t in drawing.trials] == [(0, False), (1, False)]
 
 
 def test_a_method_may_train_in_some_configurations_only():

@@ -153,9 +153,7 @@ def test_the_number_of_seeds_is_the_least() -> None:
     assert power.predicted_power(pair, 0.015, (least - 1, least - 1), 100) < 0.9
 
 
-@pytest.mark.parametrize(
-    ("methods", "seeds", "effect"), [(2, 2, 0.02), (2, 3, 0.02), (6, 2, 0.02)]
-)
+@pytest.mark.parametrize(("methods", "seeds", "effect"), [(2, 2, 0.02), (2, 3, 0.02), (6, 2, 0.02)])
 def test_a_plan_keeps_its_promise(methods, seeds, effect) -> None:
     """Of 400 pilots, plans for a power of 80 % realise 75 % or more, the effect being true."""
     rng, planned = np.random.default_rng(7), []

@@ -89,7 +89,7 @@ def test_an_unfinished_run_is_planned_for_as_far_as_it_goes(tmp_path, capsys) ->
 @pytest.mark.usefixtures("all_resamples")
 def test_it_plans_for_what_the_report_compares(tmp_path, capsys) -> None:
     path = str(tmp_path / "run")
-    made.with_protocols(Path(path), measure={"5-shot": {"episode": {"shot": 5}}}, seeds=(0, 1))
+    made.with_protocols(Path(path), measure={"5-shot": {"episode": {"shot": 5}}}, seeds=(0, 1, 2))
     given = {"metric": "mixture(0.3)", "protocol": "5-shot", "choose_by": "5-shot"}
     options = [x for key, one in given.items() for x in (f"--{key.replace('_', '-')}", one)]
     assert invoke(["plan-next", path, *options]) == 0

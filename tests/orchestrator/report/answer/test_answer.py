@@ -64,11 +64,28 @@ def means(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
     ]
 
 
+def single_snapshots(trials: Sequence[TrialHistory]) -> list[TrialHistory]:
+    """The first snapshots alone."""
+    return [
+        replace(
+            one,
+            epochs=one.epochs[:1],
+            curves={name: curve[:1] for name, curve in one.curves.items()},
+            scores={
+                key: ScoreTable.from_accuracies(table.load()[:1])
+                for key, table in one.scores.items()
+            },
+        )
+        for one in trials
+    ]
+
+
 FIVE = np.array([0, 0.4, -0.4, 0.2, -0.2])
 """Seeds about their mean, in points."""
 
 PN, RR, Q = method("PN", 60 + FIVE), method("RR", 64 + FIVE), method("Q", 45 + FIVE)
 THIRD = method("MAML", [40, 80, 60, 50, 70])
+CLOSE = method("CLOSE", [60.1])
 DONE = TrialEnd("done")
 
 
@@ -152,8 +169,18 @@ SITUATIONS = {
         *method("PN", 60 + FIVE, last=0),
         *method("RR", 64 + FIVE, last=0),
     ],
-    "one seed of methods that train nothing": again((PN[0], RR[0]), seedless=True),
-    "one seed of which one method trains nothing": [PN[0], replace(RR[0], seedless=True)],
+    "methods that draw nothing": again((PN[0], RR[0]), draws_nothing=True),
+    "methods that draw nothing, too close": again((PN[0], CLOSE[0]), draws_nothing=True),
+    "one seed, and a method that draws nothing": [PN[0], replace(RR[0], draws_nothing=True)],
+    "five seeds, and a method that draws nothing": [*PN, replace(RR[0], draws_nothing=True)],
+    "a method that draws nothing in the last place": [*PN, *RR, replace(Q[0], draws_nothing=True)],
+    "copies": [*PN, *RR, *(replace(one, seed=one.seed + 5) for one in RR)],
+    "copies only": [*PN, *(replace(RR[0], seed=seed) for seed in range(3))],
+    "two seeds of six methods": [
+        one for n, name in enumerate("ABCDEF") for one in method(name, (50 + 3 * n) + FIVE[:2])
+    ],
+    "one configuration and snapshot, without tasks": means(single_snapshots([*PN, *RR])),
+    "chosen, without tasks": means([*PN, *RR]),
     "one snapshot": PN[:1],
     "decided against some": [
         *method("PN", 63.8 + FIVE),
@@ -245,7 +272,7 @@ def test_what_would_decide_in_words() -> None:
     trials = timed([*method("PN", [60, 62]), *method("RR", [61, 64, 63])], 30)
     (found,) = report(trials).answer.needs
     ways = {way.what: way for way in found.ways}
-    seeds, tasks = replace(ways["seeds"], seconds=None), ways["tasks"]
+    seeds, tasks = replace(ways["seeds"], seconds=None, between=()), ways["tasks"]
 
     def said(*ways, **changes):
         return would_decide(replace(found, effect=0.02, ways=ways, **changes))
@@ -253,6 +280,10 @@ def test_what_would_decide_in_words() -> None:
     if_so = "If PN and RR truly differ by 2.0 points,"
     seeds = replace(seeds, required=4)
     assert said(seeds) == f"{if_so} 2 more seeds of PN and 1 of RR would show it (80 %)."
+    assert said(replace(seeds, between=(3, None))).endswith(
+        "At the ends of its 80 % interval it takes 3 seeds, or no number that anybody trains."
+    )
+    assert said(replace(seeds, between=(3, 9))).endswith("80 % interval it takes 3 seeds, or 9.")
     assert said(replace(seeds, required=3)) == f"{if_so} 1 more seed of PN would show it (80 %)."
     assert said(replace(seeds, have=(3, 3)), power=0.9) == (
         f"{if_so} 1 more seed of each would show it (90 %)."
@@ -302,12 +333,3 @@ def test_what_has_no_training_loss_is_told_in_a_line_that_is_not_grave() -> None
     assert lost == (
         "PN and Q are left out under last / val, val / val, val / oracle, oracle / val.",
     )
-
-
-def test_untrained_methods_whose_seeds_differ_are_answered_as_any() -> None:
-    """`transfer` trains nothing, and draws its initial weights from the seed."""
-    given = [*method("PN", [60, 61]), *method("RR", [60.5, 62])]
-    untrained = [replace(one, seedless=True) for one in given]
-    found = report(untrained)
-    assert found.seedless == set()
-    assert found.answer == report(given).answer

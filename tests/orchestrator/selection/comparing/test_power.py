@@ -16,6 +16,7 @@ from fsl_sweep.orchestrator.selection.methods import summarise
 from fsl_sweep.orchestrator.selection.resample import resample
 from fsl_sweep.orchestrator.selection.select import select
 from fsl_sweep.orchestrator.statistics import family, pair_components, power
+from fsl_sweep.orchestrator.statistics.moderation import SeedVariance, moderated
 from fsl_sweep.orchestrator.statistics.over_seeds import SeedPair
 
 TASKS = 60
@@ -61,6 +62,12 @@ def named(pairs) -> list[str]:
     return [pair.a + pair.b for pair in pairs]
 
 
+def lent_to(tables):
+    """Variances of three methods or more, by their tables [S, T]."""
+    own = [SeedVariance(t.mean(1).var(ddof=1), len(t) - 1) for t in tables.values()]
+    return dict(zip(tables, moderated(own), strict=True))
+
+
 @pytest.mark.parametrize("rope", [0.0, 0.03])
 def test_methods_are_compared_by_what_was_selected_for_each_seed(rope) -> None:
     selected = select(ABC, ["val", "oracle"], ["val"])
@@ -70,9 +77,15 @@ def test_methods_are_compared_by_what_was_selected_for_each_seed(rope) -> None:
     pairs = compared(ABC, ("val", "oracle"), rope=rope)[:3]
     assert named(pairs) == ["AB", "AC", "BC"]
     assert {str(pair.strategy) for pair in pairs} == {"val / val"}
-    tests = [SeedPair([(1.0, tables[a], tables[b])], (again[a], again[b])) for a, b in named(pairs)]
+    lent = lent_to(tables)
+    tests = [
+        SeedPair([(1.0, tables[a], tables[b])], (again[a], again[b]), (lent[a], lent[b]))
+        for a, b in named(pairs)
+    ]
     expected = family([t.comparison(rope=rope) for t in tests], [t.interval for t in tests])
-    assert [pair.result for pair in pairs] == list(expected)
+    for pair, test in zip(pairs, expected, strict=True):
+        got, known = (result.as_dict() | {"seeds": None} for result in (pair.result, test))
+        assert got == pytest.approx(known)
     ends = [(pair.result.effect.low, pair.result.effect.high) for pair in pairs]
     decided = [low > rope or high < -rope for low, high in ends]
     assert decided == [pair.result.p_adjusted < 0.05 for pair in pairs] == [False, True, True]
@@ -125,10 +138,15 @@ def test_what_a_pair_needs_and_what_it_costs() -> None:
     assert named(plans) == ["BC", "AB", "AC"]
     assert [plan.leading for plan in plans] == [True, False, False]
     selected = select(ABC, ["val"], ["val"])
-    a, b, _ = summarise(selected)
+    cells = summarise(selected)
+    a, b, _ = cells
     again = [cell.values for cell in drawn(ABC, selected)]
-    pair = pair_components(parts_of(a, b), (again[0], again[1]))
-    assert (plans[1].components, plans[1].caution) == (pair, "only 3 seeds")
+    tables = {cell.method: np.array([c.novel_tasks for c in cell.choices]) for cell in cells}
+    lent = lent_to(tables)
+    pair = pair_components(parts_of(a, b), (again[0], again[1]), pilot=(lent["A"], lent["B"]))
+    assert plans[1].components.seeds == pytest.approx(pair.seeds)
+    assert (plans[1].components.selection, plans[1].caution) == (pair.selection, "only 3 seeds")
+    pair = plans[1].components
     seeds, tasks = plans[1].ways
     # Three pairs: the level of Holm's first step.
     assert seeds.required == power.required_seeds(pair, 0.05, confidence=1 - 0.05 / 3)

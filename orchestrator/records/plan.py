@@ -1,7 +1,7 @@
 """The plan: every trial that a sweep consists of, as recorded in ``plan.json``."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Annotated, Any
@@ -137,6 +137,15 @@ class Plan:
     def ids_of(self, methods: Sequence[str]) -> set[str]:
         """Return the ids of these methods' trials; of all where no method is named."""
         return {trial.id for trial in self.trials if not methods or trial.method in methods}
+
+    def seed_by_seed(self, trials: Iterable[str]) -> list[str]:
+        """Order trials as they are run: those of the first seed, in the given order, then others.
+
+        An interrupted run then has whole seeds, which its report compares.
+        """
+        seeds = list(dict.fromkeys(spec.seed for spec in self.specs.values()))
+        number = {seed: place for place, seed in enumerate(seeds)}
+        return sorted(trials, key=lambda trial: number[self.specs[trial].seed])
 
     @property
     def kept_while_training(self) -> Kept:

@@ -70,6 +70,7 @@ class Plan:
         selectors: the strategies that the file asks for.
         parts: name, source and version of every learner, backbone, benchmark in use.
         cautions: what a user should know before relying on the plan.
+        stands_in: of a laptop variant, what stands in for what; else empty.
         trials: in the order of the file: method, configuration, seed; the full trial, then those
             of its class folds.
     """
@@ -85,7 +86,14 @@ class Plan:
     selectors: Selectors
     parts: Mapping[str, Any]
     cautions: tuple[Text, ...] = ()
+    # Written only where there is something to say.
+    stands_in: Annotated[Text, Field(exclude_if=lambda text: not text)] = ""
     trials: tuple[PlannedTrial, ...]
+
+    @property
+    def title(self) -> str:
+        """Return the name, with what stands in for what: ``mini-laptop (... for ...)``."""
+        return f"{self.name} ({self.stands_in})" if self.stands_in else self.name
 
     @cached_property
     def specs(self) -> dict[str, TrialSpec]:

@@ -46,7 +46,7 @@ class FolderSource(Source):
         self._kept: dict[str, TrialLedger] = {}
         versions, problems = _versions(self._ledger)
         self.info = SourceInfo(
-            name=plan.name,
+            name=plan.title,
             sweep=plan.sweep,
             fingerprint=plan.fingerprint,
             measured=plan.main.protocol.canonical(),

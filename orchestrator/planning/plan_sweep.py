@@ -43,7 +43,11 @@ def plan_sweep(sweep: SweepFile) -> Plan:
             than ``MOST_TRIALS`` trials; the message names file, key path and value.
     """
     with blaming(sweep.where, sweep.overrides, sweep.place):
-        return replace(_planned(sweep.config), stands_in=sweep.stands_in)
+        plan = _planned(sweep.config)
+        if not sweep.stands_in:
+            return plan
+        caution = "This is the small variant of a sweep: its numbers are not those of the sweep"
+        return replace(plan, stands_in=sweep.stands_in, cautions=(caution, *plan.cautions))
 
 
 def _planned(config: SweepConfig) -> Plan:

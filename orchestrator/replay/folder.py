@@ -54,6 +54,7 @@ class FolderSource(Source):
             parts=plan.parts,
             versions=versions,
             cautions=(*plan.cautions, *problems),
+            stands_in=plan.stands_in,
         )
 
     def protocols(self) -> tuple[PlannedProtocol, ...]:

@@ -35,6 +35,8 @@ class SourceInfo:
         tasks: digest of the names of a table's tasks by measure; None for a run folder, whose
             tasks follow from ``fingerprint`` and ``measured``.
         benchmark: of a table by its column ``benchmark``; None where there is no column.
+        stands_in: what stands in for what, where a sweep's laptop variant was run; its ``name``
+            says so too.
     """
 
     name: str
@@ -48,6 +50,7 @@ class SourceInfo:
     per_task: bool = True
     tasks: Mapping[str, str] | None = None
     benchmark: str | None = None
+    stands_in: str = ""
 
 
 class Source(ABC):

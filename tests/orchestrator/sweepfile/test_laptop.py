@@ -21,7 +21,11 @@ BELOW = "name: mnist, seed: 1"
         ("{a: 1, b: {c: 2, d: 3}}", "{a: null, b: {c: null}, z: null}", "{b: {d: 3}}"),
         # Two schedules would make a third, and a benchmark's options are its own.
         ("{m: {schedule: {5: 0.1, 9: 0.2}}}", "{m: {schedule: {2: 1}}}", "{m: {schedule: {2: 1}}}"),
-        ("{benchmark: {name: x, a: 1}}", "{benchmark: {name: x, b: 2}}", "{benchmark: {name: x, b: 2}}"),
+        (
+            "{benchmark: {name: x, a: 1}}",
+            "{benchmark: {name: x, b: 2}}",
+            "{benchmark: {name: x, b: 2}}",
+        ),
         # Another part, and axes in place of a section.
         (f"{{o: {SGD}}}", "{o: {lr: 0.2}}", "{o: {name: sgd, lr: 0.2}}"),
         (f"{{o: {SGD}}}", "{o: {name: adam}}", "{o: {name: adam}}"),
@@ -96,7 +100,11 @@ def test_the_copy_of_a_variant_says_which_it_was(tmp_path, monkeypatch):
         ("{name: x}", [], "laptop.name: the variant has a name of its own; leave it out"),
         ("{laptop: {}}", [], "laptop.laptop: the variant has a name of its own; leave it out"),
         ("{methods: {N: {}}}", [], "laptop.methods.N: the file has no method 'N'; "),
-        ("{benchmrk: {}}", [], "laptop.benchmrk: unknown key 'benchmrk'; did you mean 'benchmark'?"),
+        (
+            "{benchmrk: {}}",
+            [],
+            "laptop.benchmrk: unknown key 'benchmrk'; did you mean 'benchmark'?",
+        ),
         ("{seeds: 3}", [], "laptop.seeds: is a list: for 3 seeds write [0, 1, 2]"),
         ("{episode: {way: x}}", [], "laptop.episode.way: "),
         ("{seeds: [1]}", ["episode.way=x"], "episode.way: "),

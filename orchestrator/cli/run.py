@@ -54,8 +54,9 @@ def run(
     from fsl_sweep.orchestrator.planning.variant import prepare_variant
     from fsl_sweep.orchestrator.sweep.execute import execute
 
-    private = address is None
-    prepared = prepare_variant(sweep, output, overrides or [], only or [], laptop, private, _remark)
+    if address is not None:  # a cluster's user wants all of it, unless they say otherwise
+        laptop = bool(laptop)
+    prepared = prepare_variant(sweep, output, overrides or [], only or [], laptop, _remark)
     if dry_run:
         from fsl_sweep.orchestrator.cli.planned import show_plan
 

@@ -21,16 +21,17 @@ def prepare_variant(
     overrides: Sequence[str] = (),
     only: Sequence[str] = (),
     laptop: bool | None = None,
-    private: bool = True,
     notify: Callable[[str], None] = lambda _: None,
 ) -> Prepared:
     """Prepare a sweep, or its laptop variant.
 
     Args:
-        source, output, overrides, only: as of `prepare`.
-        laptop: whether the variant is asked for; None takes it where the run folder holds it, and
-            on a ``private`` run for which data are not on this machine.
-        private: whether the run is on this machine only, not on a cluster.
+        source: as of `prepare`.
+        output: as of `prepare`.
+        overrides: as of `prepare`.
+        only: as of `prepare`.
+        laptop: whether to take the variant; None takes it where the run folder holds it, and where
+            data are not on this machine.
         notify: called with what is run in place of what was asked for.
 
     Raises:
@@ -45,7 +46,7 @@ def prepare_variant(
             )
             raise ConfigError(sweep.where, SECTION, problem)
         return prepared_from(sweep, output, only)
-    why = _why(sweep, output, private) if laptop is None else ""
+    why = _why(sweep, output) if laptop is None else ""
     if not laptop and not why:
         return prepared_from(sweep, output, only)
     prepared = prepared_from(sweep.laptop(), output, only)
@@ -55,7 +56,7 @@ def prepare_variant(
     return prepared
 
 
-def _why(sweep: SweepFile, output: Path | None, private: bool) -> str:
+def _why(sweep: SweepFile, output: Path | None) -> str:
     """Say why the variant is run though nobody asked for it; empty where it is not."""
     name = sweep.config.name
     held = (ledger := Ledger(output or Path("runs") / name)).read_plan()
@@ -63,7 +64,7 @@ def _why(sweep: SweepFile, output: Path | None, private: bool) -> str:
         return f"{ledger.path} holds that variant." if held.name == variant_name(name) else ""
     # Who names the data wants these data.
     named = any(text.strip().startswith("benchmark") for text in sweep.overrides)
-    missing = None if named or not private else _missing(sweep.config)
+    missing = None if named else _missing(sweep.config)
     return "" if missing is None else str(missing)
 
 

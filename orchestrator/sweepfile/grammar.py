@@ -74,7 +74,7 @@ class ClassFolds(CrossValidation):
 class SweepConfig(Model):
     """A sweep file. ``defaults`` and ``methods`` may hold axes, so they are plain mappings here.
 
-    So is ``laptop``, which is validated once it is merged (`fsl_sweep.orchestrator.sweepfile.laptop`).
+    So is ``laptop``, which is validated once it is merged (see ``laptop.py``).
     """
 
     name: Annotated[str, AfterValidator(plain_name)]

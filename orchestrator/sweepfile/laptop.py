@@ -47,7 +47,7 @@ def merged(tree: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, A
     """
     result = dict(tree)
     for key, value in overrides.items():
-        before = result.get(key)
+        before: Any = result.get(key)
         if value is None:
             result.pop(key, None)
         elif _deeper(key, before, value):

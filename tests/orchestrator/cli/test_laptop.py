@@ -18,7 +18,7 @@ GLYPHS = yaml.safe_load(TINY)["benchmark"]
 SMALL = {"benchmark": GLYPHS, "methods": {"RR": {"epochs": 1}, "PN": {"epochs": 1}}, "seeds": [0]}
 SWEEP = {**yaml.safe_load(TINY), "benchmark": {"name": "cifar-fs"}, "laptop": SMALL}
 TITLE = "tiny-laptop (glyphs stands in for cifar-fs)"
-SAID = f"Running the laptop variant tiny-laptop: glyphs stands in for cifar-fs"
+SAID = "Running the laptop variant tiny-laptop: glyphs stands in for cifar-fs"
 
 
 @pytest.fixture
@@ -55,9 +55,7 @@ def prepared(*overrides, **options):
     [
         ([], {}, "tiny-laptop", "fsl-sweep data prepare cifar-fs --from PATH"),
         ([], {"laptop": True}, "tiny-laptop", ""),
-        ([], {"laptop": True, "private": False}, "tiny-laptop", ""),
         ([], {"laptop": False}, "tiny", None),
-        ([], {"private": False}, "tiny", None),
         (["laptop=null"], {}, "tiny", None),
         # Data that somebody names are the ones to run on.
         (["benchmark.root=nowhere"], {}, "tiny", None),

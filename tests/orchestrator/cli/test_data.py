@@ -115,7 +115,10 @@ def test_the_classes_of_each_split_are_shown(data, source, tmp_path, monkeypatch
     assert small[0].startswith("shown-laptop (glyphs stands in for image-folder): fingerprint ")
     names = [f"  alphabet-0{a}/character-0{c}" for a in range(3) for c in range(2)]
     assert [line for line in small[1:] if line.startswith(" ")] == names
-    for of, problem in (("image-foldr", "did you mean 'image-folder'?"), ("t.yaml", "no such file")):
+    for of, problem in (
+        ("image-foldr", "did you mean 'image-folder'?"),
+        ("t.yaml", "no such file"),
+    ):
         code, _, err = data("show", of)
         assert (code, problem in err) == (2, True), err
 

@@ -126,6 +126,15 @@ class Source(ABC):
             RunFolderError: they were not recorded, or tasks differ in their ways.
         """
 
+    def class_names(self, measure: Measure, protocol: ProtocolOrMain = None, /) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the names of the classes (writers, attributes) that a measure draws tasks from.
+
+        Raises:
+            RunFolderError: they were not recorded.
+        """
+        shown = ", ".join(map(str, self.places))
+        raise RunFolderError(f"Which classes are {measure} ones is not recorded in {shown}.")
+
     @abstractmethod
     def trials(self) -> Mapping[str, TrialLedger]:
         """Return what is recorded of each trial that has a folder, by id; snapshots too."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
-from fsl_sweep.orchestrator.records.measures import ScoreKey, TaskScores, TrialHistory
+from fsl_sweep.orchestrator.records.measures import Measure, ScoreKey, TaskScores, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
 

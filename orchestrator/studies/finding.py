@@ -67,7 +67,7 @@ class Finding:
         if self.evidence is None:
             return
         if (info := self.evidence.source.info).stands_in:
-            yield Paragraph(f"Of {info.name}.", "note")
+            yield blocks.Paragraph(f"Of {info.name}.", "note")
         if text := self.evidence.question.scope:
             yield blocks.Paragraph(text, "note")
         if not self.complete:

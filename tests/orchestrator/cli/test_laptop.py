@@ -88,8 +88,10 @@ def test_files_that_the_sweep_names_are_missing_too_where_their_folder_is(place,
     assert prepared()[0] == ("tiny-laptop" if taken else "tiny")
 
 
-def test_a_run_folder_keeps_its_variant(place, made):
+def test_a_run_folder_keeps_its_variant(place, made, refused):
     shutil.copytree(made / "runs", "runs")
+    resumes = "`fsl-sweep run runs/tiny-laptop/sweep.yaml -o runs/tiny-laptop --laptop`"
+    assert resumes in refused("run", "runs/tiny-laptop")
     for folder in ("tiny", "mine"):
         shutil.copytree("runs/tiny-laptop", f"runs/{folder}")
     # The command with -o goes on with what it holds, though the data came meanwhile.

@@ -69,8 +69,8 @@ class AttributeTasks(TaskDistribution):
     @property
     def members(self) -> dict[int, str]:
         """Name the attributes that its pairs are made of."""
-        names = self.pool.attribute_names or ()
-        return {int(attribute): names[attribute] for attribute in np.unique(self.pairs)}
+        names = np.asarray(self.pool.attribute_names)
+        return {int(attribute): str(names[attribute]) for attribute in np.unique(self.pairs)}
 
     def _check(self, shape: EpisodeShape) -> None:
         if shape.way != 2:

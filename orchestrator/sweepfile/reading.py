@@ -73,22 +73,30 @@ def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -
         raise ConfigError(where, "", "a sweep file is a mapping that begins with 'name:'")
     for override in overrides:
         _override(tree, override)
+    sweep = partial(_located, where, text, folder)
     if tree.get(SECTION) is None:
-        return _located(where, text, folder, tree, overrides)
+        return sweep(tree, overrides)
     full = {key: value for key, value in tree.items() if key != SECTION}
     with blaming(where, overrides):
-        small = deepcopy(variant(full, tree[SECTION]))
-    # What is overridden in the file is overridden in the variant too.
+        small = variant(full, tree[SECTION])
+    with blaming(where, overrides, partial(place, full, small)):
+        validated(SweepConfig, small)
+    return replace(sweep(tree, overrides), laptop=partial(_laptop, sweep, full, small, overrides))
+
+
+def _laptop(
+    sweep: Callable[..., SweepFile],
+    full: Mapping[str, Any],
+    small: Mapping[str, Any],
+    overrides: Sequence[str],
+) -> SweepFile:
+    """Read the laptop variant ``small``: what is overridden in the file is overridden there too."""
+    changed = deepcopy(dict(small))
     changes = [text.removeprefix(f"{SECTION}.") for text in overrides]
     for change in changes:
         if change.partition("=")[0].strip() not in ("name", SECTION):
-            _override(small, change)
-    written_at = partial(place, full, small)
-    with blaming(where, changes, written_at):
-        validated(SweepConfig, small)
-    remark = stands_in(full, small)
-    laptop = partial(_located, where, text, folder, small, changes, written_at, remark)
-    return replace(_located(where, text, folder, tree, overrides), laptop=laptop)
+            _override(changed, change)
+    return sweep(changed, changes, partial(place, full, changed), stands_in(full, changed))
 
 
 def _located(

@@ -66,6 +66,12 @@ class AttributeTasks(TaskDistribution):
         """Count the attributes that its pairs are made of."""
         return len(np.unique(self.pairs))
 
+    @property
+    def members(self) -> dict[int, str]:
+        """Name the attributes that its pairs are made of."""
+        names = np.asarray(self.pool.attribute_names)
+        return {int(attribute): str(names[attribute]) for attribute in np.unique(self.pairs)}
+
     def _check(self, shape: EpisodeShape) -> None:
         if shape.way != 2:
             raise BadData(

@@ -39,6 +39,11 @@ class TaskDistribution(ABC):
         """Count the units (classes, writers, attributes) that its tasks are made of."""
         return len(self.classes)
 
+    @property
+    def members(self) -> dict[int, str]:
+        """Name the units that its tasks are made of, by their numbers in the pool."""
+        return {int(label): self.pool.class_names[label] for label in self.classes}
+
     def check(self, shape: Shape, tasks: int | None = None) -> None:
         """Check that episodes of ``shape`` can be drawn.
 

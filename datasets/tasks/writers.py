@@ -80,6 +80,11 @@ class WriterTasks(VaryingTasks):
         """Count the writers."""
         return len(self.writers)
 
+    @property
+    def members(self) -> dict[int, str]:
+        """Name the writers, who have no names but numbers."""
+        return {int(writer): f"writer {writer}" for writer in self.writers}
+
     def _check(self, shape: Shape) -> None:
         ways = self.ways(shape)
         least = shape.way or _LEAST_WAY

@@ -3,11 +3,14 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fsl_sweep.orchestrator.text.printed import counted, say
+
+if TYPE_CHECKING:
+    from fsl_sweep.datasets.benchmark import Benchmark
 
 Name = Annotated[str, typer.Argument(help="A benchmark's name, as `fsl-sweep data list` shows.")]
 Options = Annotated[
@@ -54,6 +57,47 @@ def check(
         say(f"problem: {problem}")
     say("checksums: OK")
     return 1 if checked.problems else 0
+
+
+def show(
+    name: Annotated[str, typer.Argument(help="A benchmark, or a sweep file or a preset.")],
+    root: Annotated[Path | None, typer.Option(help="Where the official files are.")] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="An option, or a key of the sweep file."),
+    ] = None,
+    laptop: Annotated[bool, typer.Option("--laptop", help="Of the sweep's small variant.")] = False,
+) -> int:
+    """Show which classes are base, validation and novel ones."""
+    from fsl_sweep.datasets.benchmark import MEASURED
+    from fsl_sweep.datasets.catalogue import BENCHMARKS
+    from fsl_sweep.datasets.preparing.opening import open_benchmark
+    from fsl_sweep.orchestrator.sweepfile.text import presets
+
+    preset = name in presets() and name not in BENCHMARKS.names()
+    if preset or Path(name).is_file() or Path(name).suffix:
+        places = [] if root is None else [f"benchmark.root={root}"]
+        title, benchmark = _of_sweep(name, [*(options or []), *places], laptop)
+    else:
+        title = name
+        benchmark = _with_options(name, options, lambda chosen: open_benchmark(name, chosen, root))
+    say(f"{title}: fingerprint {benchmark.fingerprint}")
+    for split in MEASURED:
+        tasks = benchmark.distribution(split)
+        say(f"{split}: {len(tasks.members)} {tasks.unit}")
+        for member in tasks.members.values():
+            say(f"  {member}")
+    return 0
+
+
+def _of_sweep(name: str, overrides: list[str], laptop: bool) -> "tuple[str, Benchmark]":
+    """Open what a sweep trains on; return how the sweep is called, and the benchmark."""
+    from fsl_sweep.orchestrator.planning.prepare import open_benchmarks
+    from fsl_sweep.orchestrator.planning.variant import prepare_variant
+    from fsl_sweep.orchestrator.records.protocol import MAIN
+
+    plan = prepare_variant(name, None, overrides, laptop=laptop).plan
+    return plan.title, open_benchmarks(plan, ())[MAIN]
 
 
 def prepare(

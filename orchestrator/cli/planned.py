@@ -93,7 +93,7 @@ def show_protocols(request: MeasureRequest) -> int:
 def _show_trials(
     ledger: Ledger, plan: Plan, left: Mapping[str, TrialSpec], pending: Mapping[str, TrialSpec]
 ) -> None:
-    say(f"{plan.name}: {plan.counted} of {counted(len(plan.methods), 'method')}")
+    say(f"{plan.title}: {plan.counted} of {counted(len(plan.methods), 'method')}")
     say(f"run folder: {ledger.path}")
     for number, trial in enumerate(plan.trials):
         label = trial_label(trial.method, trial.hyperparameters, trial.spec.seed, trial.fold)

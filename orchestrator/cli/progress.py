@@ -133,7 +133,7 @@ class LiveProgress(PlainProgress):
             expand=True,
         )
         epochs = sum(self._epochs.values())
-        self._all = self._bars.add_task(one_line(plan.name), total=epochs, shown="starting")
+        self._all = self._bars.add_task(one_line(plan.title), total=epochs, shown="starting")
         self._rows: dict[str, TaskID] = {}
 
     def __enter__(self) -> Self:

@@ -27,6 +27,14 @@ Overrides = Annotated[
 Folder = Annotated[
     Path | None, typer.Option("-o", "--output", help="Run folder; default runs/NAME.")
 ]
+Laptop = Annotated[
+    bool | None,
+    typer.Option(
+        "--laptop/--no-laptop",
+        help="Run the file's small variant; by default where data are missing.",
+        show_default=False,
+    ),
+]
 
 
 def run(
@@ -38,21 +46,24 @@ def run(
         typer.Option("--only", metavar="METHOD", help="Run this method only; repeatable."),
     ] = None,
     address: Address = None,
+    laptop: Laptop = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; run nothing.")] = False,
     progress: ShowProgress = True,
 ) -> int:
     """Plan a sweep, run what is missing, and report."""
-    from fsl_sweep.orchestrator.planning.prepare import prepare
+    from fsl_sweep.orchestrator.planning.variant import prepare_variant
     from fsl_sweep.orchestrator.sweep.execute import execute
 
-    prepared = prepare(sweep, output, overrides or [], only or [])
+    if address is not None:  # a cluster's user wants all of it, unless they say otherwise
+        laptop = bool(laptop)
+    prepared = prepare_variant(sweep, output, overrides or [], only or [], laptop, _remark)
     if dry_run:
         from fsl_sweep.orchestrator.cli.planned import show_plan
 
         return show_plan(prepared)
 
     following = partial(followed, prepared.ledger, progress)
-    done = execute(prepared, address, following, lambda remark: say(remark, sys.stderr))
+    done = execute(prepared, address, following, _remark)
     complete = _report(prepared.ledger.path, changed=done.ran + done.measured > 0)
     if done.unmeasured:
         say_unmeasured(done)
@@ -65,10 +76,11 @@ def trial(
     index: Annotated[int, typer.Option("--index", min=0, help="Its number in the plan, from 0.")],
     output: Folder = None,
     overrides: Overrides = None,
+    laptop: Laptop = None,
 ) -> int:
     """Run one trial in this process, without Ray."""
     from fsl_sweep.orchestrator.cli.progress import PlainProgress, SnapshotSize, trial_label
-    from fsl_sweep.orchestrator.planning.prepare import prepare
+    from fsl_sweep.orchestrator.planning.variant import prepare_variant
     from fsl_sweep.orchestrator.sweep.execute import execute_one
 
     @contextmanager
@@ -76,12 +88,16 @@ def trial(
         with PlainProgress(plan, pending, sys.stdout) as lines:
             yield [lines, SnapshotSize(prepared.ledger, plan)]
 
-    prepared = prepare(sweep, output, overrides or [])
+    prepared = prepare_variant(sweep, output, overrides or [], laptop=laptop, notify=_remark)
     end = execute_one(prepared, index, shown)
     planned = prepared.plan.trials[index]
     label = trial_label(planned.method, planned.hyperparameters, planned.spec.seed, planned.fold)
     say(f"{label}: {end.status}{': ' + end.reason if end.reason else ''}")
     return 0 if end.status in ("done", "budget") else 1
+
+
+def _remark(text: str) -> None:
+    say(text, sys.stderr)
 
 
 @contextmanager

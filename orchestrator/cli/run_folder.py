@@ -39,7 +39,7 @@ def status(run: RunFolder) -> int:
     if harmed := sum(damage.harm for damage in check_outside_trials(ledger, plan)):
         files = f"{counted(harmed, 'file')} outside trials/ {'is' if harmed == 1 else 'are'}"
         lines.append(f"{files} damaged or missing: `fsl-sweep verify {run}` lists them")
-    say(f"{plan.name}: {plan.counted} planned")
+    say(f"{plan.title}: {plan.counted} planned")
     say(", ".join(f"{number} {state}" for state, number in sorted(counts.items())))
     say(one_line(_measured(ledger, plan, histories)))
     for line in lines:

@@ -25,11 +25,13 @@ class CommonTasks:
 
     Attributes:
         pools: what the episodes of each measure index.
+        members: names of the classes (writers, attributes) of each measure, by number.
         draws: equal for two sets of episodes only if these are the same.
     """
 
     episodes: Mapping[ScoreKey, Episodes]
     pools: Mapping[Measure, ImagePool]
+    members: Mapping[Measure, Mapping[int, str]]
     draws: Mapping[ScoreKey, Hashable]
 
     @classmethod
@@ -49,10 +51,11 @@ class CommonTasks:
         tasks = protocol.tasks
         count = {"selection": tasks.selection_tasks, "report": tasks.report_tasks}
         novel = novel_tasks(benchmark, protocol, other)
-        episodes, draws, pools = {}, {}, {}
+        episodes, draws, pools, members = {}, {}, {}, {}
         for m in MEASURES:
             instead, shape = novel if m == "novel" else None, protocol.shape(m)
-            pools[m] = (instead or benchmark.distribution(m)).pool
+            drawn = instead or benchmark.distribution(m)
+            pools[m], members[m] = drawn.pool, drawn.members
             for s in TASK_SETS:
                 episodes[m, s] = common_tasks(
                     benchmark,
@@ -67,7 +70,7 @@ class CommonTasks:
                 source = None if instead is None else instead.digest()
                 draw = (benchmark.fingerprint, m, s, count[s], shape, tasks.seed)
                 draws[m, s] = (*draw, tasks.replacement, source)
-        return cls(episodes, pools, draws)
+        return cls(episodes, pools, members, draws)
 
 
 def trained_benchmark(spec: TrialSpec, benchmark: Benchmark) -> Benchmark:

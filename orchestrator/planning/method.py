@@ -10,7 +10,6 @@ from fsl_sweep.orchestrator.records.model import digest
 from fsl_sweep.orchestrator.records.plan import PlannedTrial
 from fsl_sweep.orchestrator.records.spec import Fold, TrialSpec, configuration_of
 from fsl_sweep.orchestrator.sweepfile.axes import expand, shown_values, sizes
-from fsl_sweep.orchestrator.sweepfile.grammar import SweepConfig
 
 _Configuration = tuple[dict[str, Any], TrialSpec, dict[str, Any], tuple[bool, bool]]
 """The axis values, the specification with the first seed, its canonical form, and whether its
@@ -30,7 +29,7 @@ def factors_of(method: ConfigurationResolver) -> dict[str, int]:
         factors = sizes(method.settings, config.samples)
     factors["seeds"] = len(config.seeds)
     if config.cross_validation is not None:
-        factors["full trial and class folds"] = 1 + config.cross_validation.folds
+        factors["full trial and class folds"] = len(_folds(method))
     return factors
 
 
@@ -40,7 +39,7 @@ def trials_of(method: ConfigurationResolver) -> list[PlannedTrial]:
     Raises:
         ConfigError: as ``plan_sweep``.
     """
-    configurations, folds = _configurations(method), _folds(method.config)
+    configurations, folds = _configurations(method), _folds(method)
     shown = shown_values(
         [
             {path: _at(plain, path, value) for path, value in axes.items()}
@@ -89,11 +88,12 @@ def _replicates(
             yield identity, spec.model_copy(update={"seed": seed, "fold": fold})
 
 
-def _folds(config: SweepConfig) -> _Folds:
-    plan = config.cross_validation
-    if plan is None:
+def _folds(method: ConfigurationResolver) -> _Folds:
+    plan = method.config.cross_validation
+    if plan is None or method.method not in (plan.methods or [method.method]):
         return [(None, None)]
-    folds = [Fold(index=index, **plan.model_dump()) for index in range(plan.folds)]
+    shared = plan.model_dump(exclude={"methods"})
+    folds = [Fold(index=index, **shared) for index in range(plan.folds)]
     return [(None, None), *((fold, fold.model_dump(mode="json")) for fold in folds)]
 
 

@@ -1,6 +1,7 @@
 """From a sweep file to a plan: the trials of every method, and what the report needs to know."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from operator import itemgetter
 from typing import Any
@@ -10,7 +11,7 @@ from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.metadl.submissions import SUBMISSIONS
 from fsl_sweep.orchestrator.catalogue import Catalogue
-from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.errors import ConfigError, did_you_mean
 from fsl_sweep.orchestrator.planning.configuration import ConfigurationResolver
 from fsl_sweep.orchestrator.planning.method import factors_of, trials_of
 from fsl_sweep.orchestrator.planning.part import Part
@@ -41,8 +42,12 @@ def plan_sweep(sweep: SweepFile) -> Plan:
         ConfigError: an unknown name, a bad option, two equal configurations in a method, or more
             than ``MOST_TRIALS`` trials; the message names file, key path and value.
     """
-    with blaming(sweep.where, sweep.overrides):
-        return _planned(sweep.config)
+    with blaming(sweep.where, sweep.overrides, sweep.place):
+        plan = _planned(sweep.config)
+        if not sweep.stands_in:
+            return plan
+        caution = "This is the small variant of a sweep: its numbers are not those of the sweep"
+        return replace(plan, stands_in=sweep.stands_in, cautions=(caution, *plan.cautions))
 
 
 def _planned(config: SweepConfig) -> Plan:
@@ -73,9 +78,14 @@ def _planned(config: SweepConfig) -> Plan:
 
 
 def _benchmark(config: SweepConfig) -> Part:
-    """Resolve the benchmark that is trained on."""
+    """Resolve the benchmark that is trained on, and check who has class folds of it."""
+    folds = config.cross_validation
+    for number, method in enumerate(folds.methods or () if folds else ()):
+        if method not in config.methods:
+            problem = f"unknown method '{method}'; {did_you_mean(method, config.methods)}"
+            raise ConfigError("", f"cross_validation.methods.{number}", problem)
     benchmark = resolved_benchmark(config.benchmark, "benchmark")
-    if config.cross_validation and benchmark.cls.in_distribution:
+    if folds and benchmark.cls.in_distribution:
         problem = f"'{benchmark.name}' tests on the classes that it trains on: there are no others"
         raise ConfigError("", "cross_validation", f"{problem} to hold out; leave it out")
     return benchmark
@@ -119,7 +129,7 @@ def _selectors(config: SweepConfig) -> Selectors:
 
 def _sweep_digest(config: SweepConfig) -> str:
     """Hash what a sweep trains and compares, not its protocols, data paths or cores."""
-    without = {"resources", "retries", "episode", "measure", "keep", "record"}
+    without = {"resources", "retries", "episode", "measure", "keep", "record", "laptop"}
     if config.cross_validation is None:
         without.add("cross_validation")
     plain = config.model_dump(mode="json", exclude=without)

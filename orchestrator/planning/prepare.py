@@ -124,9 +124,13 @@ def prepare(
     Raises:
         ConfigError: the file, an option or a name in it is wrong.
     """
-    sweep = load_sweep(source, overrides)
+    return prepared_from(load_sweep(source, overrides), output, only)
+
+
+def prepared_from(sweep: SweepFile, output: Path | None, only: Sequence[str] = ()) -> Prepared:
+    """Check a sweep that has been read. Arguments and exceptions as of `prepare`."""
     config = sweep.config
-    with blaming(sweep.where, overrides):
+    with blaming(sweep.where, sweep.overrides, sweep.place):
         for method in only:
             if method not in config.methods:
                 problem = f"unknown method '{method}'; {did_you_mean(method, config.methods)}"

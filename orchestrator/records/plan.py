@@ -1,7 +1,7 @@
 """The plan: every trial that a sweep consists of, as recorded in ``plan.json``."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Annotated, Any
@@ -72,6 +72,7 @@ class Plan:
         selectors: the strategies that the file asks for.
         parts: name, source and version of every learner, backbone, benchmark in use.
         cautions: what a user should know before relying on the plan.
+        stands_in: of a laptop variant, what stands in for what; else empty.
         trials: in the order of the file: method, configuration, seed; the full trial, then those
             of its class folds.
     """
@@ -87,7 +88,14 @@ class Plan:
     selectors: Selectors
     parts: Mapping[str, Any]
     cautions: tuple[Text, ...] = ()
+    # Written only where there is something to say.
+    stands_in: Annotated[Text, Field(exclude_if=lambda text: not text)] = ""
     trials: tuple[PlannedTrial, ...]
+
+    @property
+    def title(self) -> str:
+        """Return the name, with what stands in for what: ``mini-laptop (... for ...)``."""
+        return f"{self.name} ({self.stands_in})" if self.stands_in else self.name
 
     @cached_property
     def specs(self) -> dict[str, TrialSpec]:
@@ -139,6 +147,15 @@ class Plan:
     def ids_of(self, methods: Sequence[str]) -> set[str]:
         """Return the ids of these methods' trials; of all where no method is named."""
         return {trial.id for trial in self.trials if not methods or trial.method in methods}
+
+    def seed_by_seed(self, trials: Iterable[str]) -> list[str]:
+        """Order trials as they are run: those of the first seed, in the given order, then others.
+
+        An interrupted run then has whole seeds, which its report compares.
+        """
+        seeds = list(dict.fromkeys(spec.seed for spec in self.specs.values()))
+        number = {seed: place for place, seed in enumerate(seeds)}
+        return sorted(trials, key=lambda trial: number[self.specs[trial].seed])
 
     @property
     def kept_while_training(self) -> Kept:

@@ -10,7 +10,7 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
-from fsl_sweep.orchestrator.records.measures import SCORE_KEYS, ScoreKey, TrialHistory
+from fsl_sweep.orchestrator.records.measures import SCORE_KEYS, Measure, ScoreKey, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.replay.source import (
     ProtocolOrMain,
@@ -46,7 +46,7 @@ class FolderSource(Source):
         self._kept: dict[str, TrialLedger] = {}
         versions, problems = _versions(self._ledger)
         self.info = SourceInfo(
-            name=plan.name,
+            name=plan.title,
             sweep=plan.sweep,
             fingerprint=plan.fingerprint,
             measured=plan.main.protocol.canonical(),
@@ -54,6 +54,7 @@ class FolderSource(Source):
             parts=plan.parts,
             versions=versions,
             cautions=(*plan.cautions, *problems),
+            stands_in=plan.stands_in,
         )
 
     def protocols(self) -> tuple[PlannedProtocol, ...]:
@@ -83,6 +84,14 @@ class FolderSource(Source):
         """Read the class tuples in ``tasks/``. Raises as ``Source.class_tuples``."""
         folder = tasks_folder((protocol or self._plan.main).id)
         return {(m, s): self._tuples(f"{folder}/{m}-{s}.json") for m, s in SCORE_KEYS}
+
+    def class_names(self, measure: Measure, protocol: ProtocolOrMain = None, /) -> tuple[str, ...]:
+        """Read the names beside the class tuples. Raises as ``Source.class_names``."""
+        folder = tasks_folder((protocol or self._plan.main).id)
+        plain = self._ledger.folder.read_json(f"{folder}/{measure}-report.json")
+        if plain is None or "names" not in plain:  # of a run of an earlier version
+            return super().class_names(measure, protocol)
+        return tuple(map(str, plain["names"].values()))
 
     def trials(self) -> Mapping[str, TrialLedger]:
         """Return what is recorded of each planned trial, whether it has begun or not."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
-from fsl_sweep.orchestrator.records.measures import ScoreKey, TrialHistory
+from fsl_sweep.orchestrator.records.measures import Measure, ScoreKey, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
 from fsl_sweep.orchestrator.replay.folder import FolderSource
@@ -131,8 +131,15 @@ class MergedSource(Source):
 
     def class_tuples(self, protocol: ProtocolOrMain, /) -> dict[ScoreKey, np.ndarray]:
         """Return the tuples of the first source: tasks follow from what the sources agree in."""
+        return self._first().class_tuples(protocol)
+
+    def class_names(self, measure: Measure, protocol: ProtocolOrMain = None, /) -> tuple[str, ...]:
+        """Return the names of the first source, as of `class_tuples`."""
+        return self._first().class_names(measure, protocol)
+
+    def _first(self) -> Source:
         folders = [s for s in self._sources if s.info.measured is not None]
-        return (folders or self._sources)[0].class_tuples(protocol)
+        return (folders or self._sources)[0]
 
     def trials(self) -> Mapping[str, TrialLedger]:
         """Return the trials of all sources; of one in several, the first that has snapshots."""
@@ -211,6 +218,7 @@ def _merged_info(infos: Sequence[SourceInfo]) -> SourceInfo:
         per_task=all(info.per_task for info in infos),
         tasks=_first(info.tasks for info in infos),
         benchmark=_first(info.benchmark for info in infos),
+        stands_in=", ".join(_union([info.stands_in] for info in infos if info.stands_in)),
     )
 
 

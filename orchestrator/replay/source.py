@@ -10,7 +10,7 @@ import numpy as np
 
 from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
-from fsl_sweep.orchestrator.records.measures import ScoreKey, TaskScores, TrialHistory
+from fsl_sweep.orchestrator.records.measures import Measure, ScoreKey, TaskScores, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import Selectors
 
@@ -35,6 +35,8 @@ class SourceInfo:
         tasks: digest of the names of a table's tasks by measure; None for a run folder, whose
             tasks follow from ``fingerprint`` and ``measured``.
         benchmark: of a table by its column ``benchmark``; None where there is no column.
+        stands_in: what stands in for what, where a sweep's laptop variant was run; its ``name``
+            says so too.
     """
 
     name: str
@@ -48,6 +50,7 @@ class SourceInfo:
     per_task: bool = True
     tasks: Mapping[str, str] | None = None
     benchmark: str | None = None
+    stands_in: str = ""
 
 
 class Source(ABC):
@@ -122,6 +125,15 @@ class Source(ABC):
         Raises:
             RunFolderError: they were not recorded, or tasks differ in their ways.
         """
+
+    def class_names(self, measure: Measure, protocol: ProtocolOrMain = None, /) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the names of the classes (writers, attributes) that a measure draws tasks from.
+
+        Raises:
+            RunFolderError: they were not recorded.
+        """
+        shown = ", ".join(map(str, self.places))
+        raise RunFolderError(f"Which classes are {measure} ones is not recorded in {shown}.")
 
     @abstractmethod
     def trials(self) -> Mapping[str, TrialLedger]:

@@ -55,6 +55,7 @@ class RunInfo:
         as_planned: whether no choices but those of the sweep file were asked for: its selectors,
             under the main protocol.
         scope: which methods and configurations take part, as a sentence; empty for all.
+        classes: names of the classes of each measure under ``protocol``; none where not recorded.
     """
 
     name: str
@@ -71,6 +72,7 @@ class RunInfo:
     protocols: tuple[PlannedProtocol, ...] = ()
     as_planned: bool = True
     scope: str = ""
+    classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def question(self) -> Question:

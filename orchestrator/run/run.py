@@ -4,6 +4,7 @@ Neither torch nor Ray is imported.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from os import PathLike
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError, UnknownName
-from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
+from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, TaskSet, TrialHistory
 from fsl_sweep.orchestrator.records.paper_names import measure_name
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.snapshot import Snapshot
@@ -240,7 +241,15 @@ class Run:
             protocols=beside(self._source.protocols(), by) if by is not None else (),
             as_planned=question.as_planned,
             scope=question.scope,
+            classes={
+                measure: self._class_names(measure, question.protocol) for measure in MEASURES
+            },
         )
+
+    def _class_names(self, measure: Measure, protocol: PlannedProtocol | None) -> tuple[str, ...]:
+        with suppress(RunFolderError):
+            return self._source.class_names(measure, protocol)
+        return ()
 
     def report(
         self,
@@ -348,6 +357,21 @@ class Run:
         named = map(self._source.protocol, (protocol, choose_by))
         reported, chosen = map(self._source.class_tuples, named)
         return {key: (chosen if key[1] == "selection" else reported)[key] for key in reported}
+
+    def classes(self, measure: str, protocol: str | None = None) -> tuple[str, ...]:
+        """Return the names of the classes of ``base``, ``val`` or ``novel``.
+
+        Where tasks are people or pairs of attributes, those are named.
+
+        Raises:
+            UnknownName: there is no such measure or protocol.
+            RunFolderError: the records do not name them.
+        """
+        name = measure_name(measure)
+        for known in MEASURES:
+            if name == known:
+                return self._source.class_names(known, self._source.protocol(protocol))
+        raise UnknownName("measure", measure, MEASURES)
 
     def records(self, protocol: str | None = None) -> "pd.DataFrame":
         """One row for each recorded epoch of each planned trial.

@@ -66,6 +66,8 @@ class Finding:
         """Say of which trials the finding is, where these are not all."""
         if self.evidence is None:
             return
+        if (info := self.evidence.source.info).stands_in:
+            yield blocks.Paragraph(f"Of {info.name}.", "note")
         if text := self.evidence.question.scope:
             yield blocks.Paragraph(text, "note")
         if not self.complete:

@@ -152,8 +152,8 @@ class _Jobs:
         # Before the lock on the folder that its workers write to is released.
         self.stack.callback(self.ray.stop)
         note_environment(self.ledger)
-        plan = self.plan
-        job = Job(self.ledger.path, plan, tuple(trials), todo, self.retries)
+        plan, ids = self.plan, tuple(self.plan.seed_by_seed(trials))
+        job = Job(self.ledger.path, plan, ids, todo, self.retries)
         ends = _Ends(self.ledger, plan, todo is None and plan.kept_while_training == "chosen")
         with self.following(plan, trials, todo) as listeners:
             self.ray.run(job, [ends, *listeners])

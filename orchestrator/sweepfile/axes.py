@@ -30,15 +30,18 @@ def merged_settings(defaults: Mapping[str, Any], method: Mapping[str, Any]) -> d
 
 
 def _merged_section(shared: Mapping[str, Any], section: Mapping[str, Any]) -> dict[str, Any]:
-    """Put a section's keys over the shared ones, unless they belong to different parts.
+    """Put a section's keys over the shared ones, unless it replaces them."""
+    return dict(section) if replaces(shared, section) else {**shared, **section}
+
+
+def replaces(shared: Mapping[str, Any], section: Mapping[str, Any]) -> bool:
+    """Return whether a section replaces another whole, because they belong to different parts.
 
     Options of one learner or backbone mean nothing to another, and an axis has whole sections as
     its values.
     """
     another = section.get("name", shared.get("name")) != shared.get("name")
-    if another or axis_kind(shared) or axis_kind(section):
-        return dict(section)
-    return {**shared, **section}
+    return another or axis_kind(shared) is not None or axis_kind(section) is not None
 
 
 def expand(

@@ -63,8 +63,19 @@ class MeasureConfig(Model):
     snapshots: Which = "all"
 
 
+class ClassFolds(CrossValidation):
+    """Class folds of a sweep: those of all methods, or only of these ``methods``."""
+
+    methods: Annotated[list[str], Field(min_length=1)] | None = Field(
+        default=None, exclude_if=lambda methods: methods is None
+    )
+
+
 class SweepConfig(Model):
-    """A sweep file. ``defaults`` and ``methods`` may hold axes, so they are plain mappings here."""
+    """A sweep file. ``defaults`` and ``methods`` may hold axes, so they are plain mappings here.
+
+    So is ``laptop``, which is validated once it is merged (see ``laptop.py``).
+    """
 
     name: Annotated[str, AfterValidator(plain_name)]
     benchmark: Named
@@ -75,7 +86,7 @@ class SweepConfig(Model):
     seeds: list[Seed] = Field(default=[0], min_length=1)
     samples: Count | None = None
     seed: Seed = 0
-    cross_validation: CrossValidation | None = None
+    cross_validation: ClassFolds | None = None
     selectors: Selectors = Selectors()
     measure: dict[str, MeasureConfig] = Field(default={})
     keep: Kept = "all"
@@ -83,6 +94,7 @@ class SweepConfig(Model):
     resources: Resources = Resources()
     retries: Annotated[int, Field(ge=0)] = 2
     budget: Budget | None = None
+    laptop: dict[str, Any] | None = None
 
     @field_validator("measure")
     @classmethod

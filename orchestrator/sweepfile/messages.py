@@ -1,7 +1,7 @@
 """Mistakes in a sweep file as messages: the key path, what is wrong, what to write."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -55,7 +55,9 @@ def config_error(
 
 
 @contextmanager
-def blaming(where: str, overrides: Sequence[str] = ()) -> Iterator[None]:
+def blaming(
+    where: str, overrides: Sequence[str] = (), place: Callable[[str], str] = str
+) -> Iterator[None]:
     """Name the source of the value in every ConfigError that is raised in the block.
 
     A value at or below an overridden key comes from ``--set``. One above it comes from both.
@@ -63,6 +65,7 @@ def blaming(where: str, overrides: Sequence[str] = ()) -> Iterator[None]:
     Args:
         where: the sweep file.
         overrides: the ``KEY=VALUE`` texts of ``--set``.
+        place: gives the key path under which the file holds a value.
 
     Raises:
         ConfigError: as in the block; its ``where`` names the source.
@@ -75,10 +78,10 @@ def blaming(where: str, overrides: Sequence[str] = ()) -> Iterator[None]:
         path = error.path.split(".") if error.path else []
         keys = [text.partition("=")[0].strip().split(".") for text in overrides]
         if any(path[: len(key)] == key for key in keys):
-            where = "--set"
-        elif any(key[: len(path)] == path for key in keys):
+            raise ConfigError("--set", error.path, error.problem) from None
+        if any(key[: len(path)] == path for key in keys):
             where = f"{where} with --set"
-        raise ConfigError(where, error.path, error.problem) from None
+        raise ConfigError(where, place(error.path), error.problem) from None
 
 
 def _of_an_entry(errors: Sequence[Any]) -> Any:

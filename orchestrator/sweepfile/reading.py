@@ -4,7 +4,9 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,6 +15,7 @@ from fsl_sweep.datasets.files.local_path import check_local
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.sweepfile.axes import axis_kind
 from fsl_sweep.orchestrator.sweepfile.grammar import SweepConfig
+from fsl_sweep.orchestrator.sweepfile.laptop import SECTION, place, stands_in, variant
 from fsl_sweep.orchestrator.sweepfile.messages import blaming, validated
 from fsl_sweep.orchestrator.sweepfile.text import noted, presets, read_sweep
 from fsl_sweep.orchestrator.sweepfile.yaml_text import parsed, written
@@ -33,12 +36,18 @@ class SweepFile:
             path, which would mean another place in a copy, is among them made absolute.
         config: its validated content.
         overrides: the ``--set`` texts that changed it.
+        place: gives the key path under which the file holds a value of ``config``.
+        stands_in: of a laptop variant, what stands in for what; else empty.
+        laptop: reads the laptop variant; None where the file has none, and of the variant.
     """
 
     where: str
     text: str
     config: SweepConfig
     overrides: tuple[str, ...] = ()
+    place: Callable[[str], str] = str
+    stands_in: str = ""
+    laptop: "Callable[[], SweepFile] | None" = None
 
 
 def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -> SweepFile:
@@ -64,8 +73,44 @@ def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -
         raise ConfigError(where, "", "a sweep file is a mapping that begins with 'name:'")
     for override in overrides:
         _override(tree, override)
-    notes = [*overrides]
+    sweep = partial(_located, where, text, folder)
+    if tree.get(SECTION) is None:
+        return sweep(tree, overrides)
+    full = {key: value for key, value in tree.items() if key != SECTION}
     with blaming(where, overrides):
+        small = variant(full, tree[SECTION])
+    with blaming(where, overrides, partial(place, full, small)):
+        validated(SweepConfig, small)
+    return replace(sweep(tree, overrides), laptop=partial(_laptop, sweep, full, small, overrides))
+
+
+def _laptop(
+    sweep: Callable[..., SweepFile],
+    full: Mapping[str, Any],
+    small: Mapping[str, Any],
+    overrides: Sequence[str],
+) -> SweepFile:
+    """Read the laptop variant ``small``: what is overridden in the file is overridden there too."""
+    changed = deepcopy(dict(small))
+    changes = [text.removeprefix(f"{SECTION}.") for text in overrides]
+    for change in changes:
+        if change.partition("=")[0].strip() not in ("name", SECTION):
+            _override(changed, change)
+    return sweep(changed, changes, partial(place, full, changed), stands_in(full, changed))
+
+
+def _located(
+    where: str,
+    text: str,
+    folder: Path,
+    tree: dict[str, Any],
+    overrides: Sequence[str],
+    place: Callable[[str], str] = str,
+    remark: str = "",
+) -> SweepFile:
+    """Make the paths in a tree absolute, and validate it. Arguments as of `SweepFile`."""
+    tree = deepcopy(tree)
+    with blaming(where, overrides, place):
         overridden = [text.partition("=")[0].strip() for text in overrides]
 
         def base(path: str) -> Path:
@@ -73,9 +118,10 @@ def load_sweep(source: str | Mapping[str, Any], overrides: Sequence[str] = ()) -
             here = any(f"{path}.".startswith(f"{key}.") for key in overridden)
             return Path.cwd() if here else folder
 
-        notes += [*_locate_files(tree, base), *_locate_weights(tree, base)]
+        notes = [*overrides, *_locate_files(tree, base), *_locate_weights(tree, base)]
         config = validated(SweepConfig, tree)
-    return SweepFile(where, noted(text, notes), config, tuple(overrides))
+    noted_text = noted(text, notes, laptop=bool(remark))
+    return SweepFile(where, noted_text, config, tuple(overrides), place, remark)
 
 
 def assignments(texts: Sequence[str]) -> dict[str, Any]:

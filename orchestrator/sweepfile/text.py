@@ -1,7 +1,8 @@
 """The text of a sweep file: found by its path, or by the name of a preset.
 
 A run folder keeps the text that it was planned from, followed by the ``--set`` overrides as
-comments (``# --set seeds=[0]``). When the file is read again, those comments are dropped.
+comments (``# --set seeds=[0]``), and ``# --laptop`` where its laptop variant was. When the file is
+read again, those comments are dropped.
 """
 
 import shlex
@@ -12,6 +13,7 @@ from pathlib import Path
 from fsl_sweep.orchestrator.errors import ConfigError, did_you_mean
 
 _NOTE = "# --set "
+_LAPTOP = "# --laptop"
 LONGEST = 10**6
 
 
@@ -58,19 +60,23 @@ def _text(name: str, path: Path) -> str:
     return text
 
 
-def noted(text: str, overrides: Sequence[str]) -> str:
+def noted(text: str, overrides: Sequence[str], laptop: bool = False) -> str:
     """Write the overrides as comments below the text, as a run folder keeps it."""
     notes = "".join(f"{_NOTE}{' '.join(override.splitlines())}\n" for override in overrides)
+    notes = f"{_LAPTOP}\n{notes}" if laptop else notes
     return f"{text.rstrip()}\n{notes}" if notes else text
 
 
 def _parted(text: str) -> tuple[str, list[str]]:
-    """Part a text from the notes at its end; return it and the overrides in them."""
+    """Part a text from the notes at its end; return it and the options in them."""
     lines = text.splitlines(keepends=True)
     end = len(lines)
-    while end and lines[end - 1].startswith(_NOTE):
+    while end and lines[end - 1].startswith((_NOTE, _LAPTOP)):
         end -= 1
-    return "".join(lines[:end]), [line.removeprefix(_NOTE).strip() for line in lines[end:]]
+    options: list[str] = []
+    for line in map(str.strip, lines[end:]):
+        options += ["--laptop"] if line == _LAPTOP else ["--set", line.removeprefix(_NOTE)]
+    return "".join(lines[:end]), options
 
 
 def _problem(name: str, path: Path) -> str:
@@ -89,9 +95,8 @@ def _problem(name: str, path: Path) -> str:
 def _resuming(folder: Path) -> str:
     """Write the command that resumes a run folder as it was last planned."""
     try:
-        overrides = _parted((folder / "sweep.yaml").read_text(encoding="utf-8"))[1]
+        options = _parted((folder / "sweep.yaml").read_text(encoding="utf-8"))[1]
     except (OSError, UnicodeDecodeError):
-        overrides = []  # the command itself will say what is wrong with the file
-    settings = [word for override in overrides for word in ("--set", override)]
-    words = ["fsl-sweep", "run", str(folder / "sweep.yaml"), "-o", str(folder), *settings]
+        options = []  # the command itself will say what is wrong with the file
+    words = ["fsl-sweep", "run", str(folder / "sweep.yaml"), "-o", str(folder), *options]
     return f"`{shlex.join(words)}`"

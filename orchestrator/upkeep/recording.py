@@ -39,7 +39,7 @@ def write_tasks(
     protocols: Iterable[PlannedProtocol],
     benchmarks: Mapping[str, Benchmark],
 ) -> None:
-    """Record the class tuples of the common tasks of these protocols."""
+    """Record the class tuples of the common tasks of these protocols, and the classes' names."""
     from fsl_sweep.datasets.splits.class_folds import fold_benchmark
     from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 
@@ -55,6 +55,7 @@ def write_tasks(
                     "fingerprint": benchmark.fingerprint,
                     "protocol": protocol.protocol.canonical(),
                     "classes": episodes.classes.tolist(),
+                    "names": {str(n): name for n, name in drawn.members[measure].items()},
                 }
                 name = f"{tasks_folder(protocol.id)}/{prefix}{measure}-{task_set}.json"
                 if ledger.read_note(name) != content:

@@ -28,6 +28,7 @@ def run_sweep(
     only: Sequence[str] = (),
     address: str | None = None,
     listeners: "Sequence[SweepListener]" = (),
+    laptop: bool = False,
 ) -> "Run":
     """Run what a sweep's run folder does not hold yet, and open the run.
 
@@ -41,6 +42,8 @@ def run_sweep(
         only: the methods to run; all by default.
         address: a Ray cluster to join; by default Ray is started on this machine.
         listeners: called with each trial and epoch as it happens.
+        laptop: run the file's small variant, as ``--laptop`` does. It is never run unless asked
+            for.
 
     Raises:
         UserError: the sweep, its data or the run folder cannot be used.
@@ -50,12 +53,13 @@ def run_sweep(
     from contextlib import nullcontext
     from pathlib import Path
 
-    from fsl_sweep.orchestrator.planning.prepare import prepare
+    from fsl_sweep.orchestrator.planning.variant import prepare_variant
     from fsl_sweep.orchestrator.run import load_run
     from fsl_sweep.orchestrator.sweep.execute import execute
 
     source = path_or_config if isinstance(path_or_config, Mapping) else str(path_or_config)
-    prepared = prepare(source, None if output is None else Path(output), overrides, only)
+    folder = None if output is None else Path(output)
+    prepared = prepare_variant(source, folder, overrides, only, laptop)
     remarks: list[str] = []
     execute(prepared, address, lambda *_: nullcontext(listeners), remarks.append)
     for remark in remarks:

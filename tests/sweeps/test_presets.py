@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections import Counter
 from functools import cache
 from typing import Any
 
@@ -48,6 +49,26 @@ def test_a_dry_run_plans_and_says_what_is_missing(name, capsys, tmp_path, monkey
         steps = re.search(r"to train: (.*)", text)[1]
         words = " ".join(file(name).replace("\n#", "\n").split())
         assert f"Cost: {len(plan.specs)} trials, {steps}" in words
+
+
+@pytest.mark.parametrize("name", presets())
+def test_a_preset_needs_no_download_or_has_a_laptop_variant(name):
+    sweep = load_sweep(name)
+    if sweep.laptop is None:
+        assert BENCHMARKS.find(sweep.config.benchmark.name).cls.download is None
+        return
+    full, small = plan_sweep(sweep), plan_sweep(sweep.laptop())
+    assert small.methods == full.methods  # each with as many configurations
+    grids = [{(t.method, t.configuration) for t in plan.trials} for plan in (full, small)]
+    assert Counter(m for m, _ in grids[0]) == Counter(m for m, _ in grids[1])
+    for of in {trial.spec.benchmark.name for trial in small.trials}:
+        assert BENCHMARKS.find(of).cls.download is None
+    stands_in = f"glyphs stands in for {sweep.config.benchmark.name}"
+    assert small.title == f"{name}-laptop ({stands_in})"
+    # What is small of the file's numbers is not said to be the file's: one caution, and no other.
+    assert [caution.partition(":")[0] for caution in small.cautions] == [
+        "This is the small variant of a sweep"
+    ]
 
 
 def leaves(value: Any, path: str = "") -> dict[str, Any]:

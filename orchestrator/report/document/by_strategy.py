@@ -1,6 +1,7 @@
 """The tables of strategies: what each chose, under all protocols, and over all methods."""
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 
 import numpy as np
 
@@ -38,6 +39,7 @@ def methods_and_strategies(report: RunContent) -> Iterable[blocks.Block]:
 
 def left_out(report: RunContent) -> Iterable[str]:
     """Say what strategies have no row for; what is not done or not measured is in the banner."""
+    lost: dict[str, list[tuple[str, str, int]]] = {}
     for gap in report.selected.left_out:
         if by_missing_loss(report, gap.method, gap.snapshot_selector):
             continue
@@ -46,7 +48,14 @@ def left_out(report: RunContent) -> Iterable[str]:
         if unplanned or (gap.snapshot_selector is not None and not listed):
             snapshot = gap.snapshot_selector or "cross-validated"
             strategy = f"{snapshot} / {gap.hyperparameter_selector or 'any'}"
-            yield f"Left out: {gap.method}, {strategy}, seed {gap.seed}: {gap.reason}"
+            lost.setdefault(gap.reason, []).append((gap.method, strategy, gap.seed))
+    for reason, cells in lost.items():
+        every = [list(dict.fromkeys(names)) for names in zip(*cells, strict=True)]
+        # In one line, where it is so of each method under each strategy with each seed.
+        together = sorted(product(*every)) == sorted(cells)
+        for names in [every] if together else [[[name] for name in cell] for cell in cells]:
+            methods, strategies, seeds = (", ".join(map(str, several)) for several in names)
+            yield f"Left out: {methods}; {strategies}; seed {seeds}: {reason}"
 
 
 def strategy_rows(cells: Iterable[tuple[Strategy, Iterable[str]]]) -> tuple[blocks.Row, ...]:

@@ -17,6 +17,9 @@ from fsl_sweep.orchestrator.selection.completeness import Completeness
 from fsl_sweep.orchestrator.selection.results import LeftOut
 from fsl_sweep.orchestrator.text.printed import counted
 
+LISTED = 200
+"""Classes of a split that provenance names; of more it gives the number."""
+
 
 def document(report: Content, full: bool = True) -> blocks.Document:
     """Return the report without its figures; unless ``full``, without sections too."""
@@ -147,6 +150,10 @@ def _provenance(report: RunContent) -> Iterable[str]:
     if info.protocol is not None and info.chosen_by is not None:
         reported, by = info.protocol.id, info.chosen_by.id
         yield f"protocol {reported}" + (f", chosen by protocol {by}" if by != reported else "")
+    for measure, names in info.classes.items():
+        many = f"{len(names):,}, in tasks/ of the run folder"
+        if names:
+            yield f"{measure} classes: {', '.join(names) if len(names) <= LISTED else many}"
     foreign = [
         f"{selector['name']} from {selector['source']} {selector['version']}".rstrip()
         for selectors in report.selectors.values()

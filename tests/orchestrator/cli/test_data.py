@@ -87,3 +87,45 @@ def test_a_place_that_is_something_else_is_reported(tmp_path, monkeypatch, refus
     pairs = [pair.split() for pair in f"{places} | image-folder mine".split(" | ")]
     said = refusals(*(f"data prepare {name} --from {path}" for name, path in pairs))
     assert said.replace(str(tmp_path), "HERE") == snapshot
+
+
+SWEEP = """
+name: shown
+benchmark: {name: image-folder, root: source, image_size: 8}
+methods: {PN: {learner: {name: protonet}, backbone: {name: conv4}, optimizer: {lr: 0.1}}}
+laptop: {benchmark: {name: glyphs, base_alphabets: 1, val_alphabets: 1, novel_alphabets: 1,
+                     classes_per_alphabet: 2, examples: 8, image_size: 8}}
+"""
+
+
+def test_the_classes_of_each_split_are_shown(data, source, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = ("--root", source, *SMALL)
+    code, out, _ = data("show", "image-folder", *options)
+    assert code == 0
+    first, *lines = out.splitlines()
+    assert first.startswith("image-folder: fingerprint ")
+    heads = [number for number, line in enumerate(lines) if not line.startswith(" ")]
+    assert [lines[n] for n in heads] == ["base: 6 classes", "val: 2 classes", "novel: 2 classes"]
+    assert sorted(line.strip() for line in lines if line[0] == " ") == [f"c{n}" for n in range(10)]
+    # Those of a sweep, and of its laptop variant.
+    (tmp_path / "s.yaml").write_text(SWEEP)
+    assert data("show", "s.yaml")[1].partition(":")[2] == out.partition(":")[2]
+    small = data("show", "s.yaml", "--laptop")[1].splitlines()
+    assert small[0].startswith("shown-laptop (glyphs stands in for image-folder): fingerprint ")
+    names = [f"  alphabet-0{a}/character-0{c}" for a in range(3) for c in range(2)]
+    assert [line for line in small[1:] if line.startswith(" ")] == names
+    for of, problem in (
+        ("image-foldr", "did you mean 'image-folder'?"),
+        ("t.yaml", "no such file"),
+    ):
+        code, _, err = data("show", of)
+        assert (code, problem in err) == (2, True), err
+
+
+def test_other_tasks_show_what_they_are_made_of(data):
+    small = ("--set", "examples=40", "--set", "image_size=8", "--set", "classes_per_alphabet=4")
+    writers = data("show", "glyphs", *small, "--set", "tasks=writers", "--set", "writers=10")[1]
+    assert "novel: 2 writers\n  writer " in writers
+    pairs = ("--set", "tasks=attributes", "--set", "min_images=2")
+    assert "novel: 10 attributes\n  one-stroke\n" in data("show", "glyphs", *small, *pairs)[1]

@@ -170,6 +170,27 @@ def test_a_changed_file_runs_only_the_new_trials(run):
     assert "done already: 0; to run: 2; not in --only: 2" in dry
 
 
+class StopsHalfway(Heard):
+    def ended(self, trial, end):
+        super().ended(trial, end)
+        if self.count("done") == 6:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.usefixtures("steps")
+def test_an_interrupted_run_compares_the_seeds_that_are_whole():
+    """Trials run seed by seed: after half of them every method has its first seed."""
+    text = PN_ONLY.replace("[0, 1]\nres", "[7, 0]\nres") + "cross_validation: {folds: 2}\n"
+    with pytest.raises(KeyboardInterrupt):
+        fsl_sweep.run_sweep(yaml.safe_load(text), RUN, listeners=[StopsHalfway()])
+    halfway = plain()
+    assert (halfway["run"]["planned"], halfway["run"]["done"]) == (12, 6)
+    assert {(s["seed"], s["hyperparameter_selector"]) for s in halfway["selections"]} >= {(7, "cv")}
+    # The plan, and so the numbers of trials, are those of the file.
+    seeds = [trial.spec.seed for trial in Ledger(RUN).planned().trials]
+    assert seeds == [7, 7, 7, 0, 0, 0] * 2
+
+
 def test_class_folds_are_trials_like_others_and_a_lost_one_is_named(run):
     text = PN_ONLY.replace("[0, 1]\nres", "[0]\nres").replace("epochs: 3", "epochs: 2")
     code, _, told, _ = run(text + "cross_validation: {folds: 2, over: base+val}\n")

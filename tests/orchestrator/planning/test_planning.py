@@ -107,3 +107,19 @@ def test_the_most_that_is_allowed_is_planned(monkeypatch):
     assert len(planned(other, f"M.learner.scale={values(3)}").trials) == 4
     with pytest.raises(ConfigError, match="at most 4"):
         planned(other, f"M.learner.scale={values(4)}")
+
+
+def test_class_folds_of_some_methods():
+    """The others have their full trials only, and the ids of all trials stay as they are."""
+    two = "methods.N={learner: {name: ridge}, train: {way: 3, shot: 1, query: 2}}"
+    folds = "cross_validation={folds: 2, over: base+val}"
+    every = planned(two, folds)
+    some = planned(two, folds.replace("}", ", methods: [N]}"))
+    kept = [trial for trial in every.trials if trial.method == "N" or trial.fold is None]
+    assert some.trials == tuple(kept)
+    assert [(trial.method, trial.fold) for trial in some.trials] == [
+        ("M", None),
+        *(("N", fold) for fold in (None, 0, 1)),
+    ]
+    said = mistake(planned, folds.replace("}", ", methods: [M, m]}"))
+    assert said.startswith("cross_validation.methods.1: unknown method 'm'")

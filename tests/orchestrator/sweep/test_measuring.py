@@ -6,17 +6,23 @@ from pathlib import Path
 
 import pytest
 from commands import TINY, WithoutRay
+from made import forge
 
-from fsl_sweep.orchestrator.errors import RunFolderError
-from fsl_sweep.orchestrator.ledger.ledger import Ledger
+import fsl_sweep
+from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
+from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
-from fsl_sweep.orchestrator.planning.prepare import prepare
+from fsl_sweep.orchestrator.planning.prepare import open_benchmarks, prepare
+from fsl_sweep.orchestrator.records.measures import MEASURES
+from fsl_sweep.orchestrator.records.protocol import MAIN
+from fsl_sweep.orchestrator.report import FORMATS
 from fsl_sweep.orchestrator.selection.chosen import chosen_snapshots
 from fsl_sweep.orchestrator.sweep import execute
 from fsl_sweep.orchestrator.sweep.execute import Executed
 from fsl_sweep.orchestrator.trial.trial import Trial
 
+written = FORMATS["markdown"]
 SHOT = "measure={2-shot: {episode: {shot: 2}}}"
 FEW = ["evaluation.selection_tasks=8", "evaluation.report_tasks=8", "defaults.batches=2"]
 
@@ -201,3 +207,26 @@ def test_a_protocol_that_needs_pruned_weights_is_refused_before_anything_trains(
         measure = f"measure={{x: {{episode: {{shot: 2}}, snapshots: {snapshots}}}}}"
         with pytest.raises(RunFolderError, match=r"they were pruned .* cannot be measured under x"):
             executed(sweep, run, measure, "seeds=[0, 1, 2]")
+
+
+def test_the_classes_of_each_measure_are_named(sweep, run):
+    """Those of the benchmark, and the novel ones of a protocol that lists its own."""
+    few = ["alphabet-03/character-04", "alphabet-03/character-01", "alphabet-02/character-00"]
+    executed(sweep, run, f"measure={{few: {{classes: {few}, snapshots: last}}}}")
+    opened, plan = fsl_sweep.load_run(run), Ledger(run).planned()
+    main = open_benchmarks(plan)[MAIN]
+    for measure in MEASURES:
+        tasks = main.distribution(measure)
+        assert opened.classes(measure) == tuple(tasks.pool.class_names[c] for c in tasks.classes)
+    assert opened.classes("NovelGen", "few") == tuple(sorted(few))
+    assert f"novel classes: {', '.join(opened.classes('novel'))}\n" in written(opened.report())
+    with pytest.raises(UnknownName, match="unknown measure 'train'"):
+        opened.classes("train")
+    # A run of an earlier version does not name them, until it is run again.
+    name = f"{tasks_folder(plan.main.id)}/novel-report.json"
+    forge(run, name, {"classes": [[0, 1, 2]]})
+    with pytest.raises(RunFolderError, match="Which classes are novel ones is not recorded"):
+        fsl_sweep.load_run(run).classes("novel")
+    assert "novel classes" not in written(fsl_sweep.load_run(run).report())
+    executed(sweep, run)
+    assert fsl_sweep.load_run(run).classes("novel") == opened.classes("novel")

@@ -141,7 +141,8 @@ def _snapshots(
     if planned.snapshots == "chosen":
         return None if left else sum(map(len, wanted(ledger, plan, "chosen").values()))
     if planned.snapshots == "last":
-        return sum(spec.fold is None for spec in plan.specs.values())
+        ahead = sum(spec.fold is None for spec in left.values())
+        return ahead + sum(trial not in left for trial in wanted(ledger, plan, "last"))
     return sum(
         len(spec.recorded_epochs if trial in left else ledger.trial(trial).snapshots())
         for trial, spec in plan.specs.items()

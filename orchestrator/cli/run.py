@@ -81,7 +81,7 @@ def trial(
     planned = prepared.plan.trials[index]
     label = trial_label(planned.method, planned.hyperparameters, planned.spec.seed, planned.fold)
     say(f"{label}: {end.status}{': ' + end.reason if end.reason else ''}")
-    return 0 if end.status in ("done", "budget") else 1
+    return 1 if end.status == "failed" else 0
 
 
 @contextmanager

@@ -121,7 +121,8 @@ class Run:
 
         by = question.chosen_by
         histories = self._histories(question.protocol, by)
-        if by is not None and by.name != MAIN and not any(trial.complete for trial in histories):
+        measured = any(trial.complete and len(trial.epochs) for trial in histories)
+        if by is not None and by.name != MAIN and not measured:
             raise RunFolderError(
                 f"No trial is measured whole under '{by.name}' ({by.protocol.described}), and only "
                 "such a protocol can choose. `fsl-sweep measure RUN "
@@ -133,7 +134,7 @@ class Run:
 
     @property
     def complete(self) -> bool:
-        """Return whether every planned trial is done and whole."""
+        """Return whether every planned trial is done, or diverged, and whole."""
         return all(trial.complete and not trial.damaged for trial in self.histories)
 
     def __repr__(self) -> str:

@@ -37,6 +37,13 @@ def run(
         list[str] | None,
         typer.Option("--only", metavar="METHOD", help="Run this method only; repeatable."),
     ] = None,
+    retry: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="failed|diverged|ID",
+            help="Run these trials again, from the beginning; repeatable. SWEEP may be a run.",
+        ),
+    ] = None,
     address: Address = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; run nothing.")] = False,
     progress: ShowProgress = True,
@@ -45,7 +52,7 @@ def run(
     from fsl_sweep.orchestrator.planning.prepare import prepare
     from fsl_sweep.orchestrator.sweep.execute import execute
 
-    prepared = prepare(sweep, output, overrides or [], only or [])
+    prepared = prepare(sweep, output, overrides or [], only or [], retry or [])
     if dry_run:
         from fsl_sweep.orchestrator.cli.planned import show_plan
 

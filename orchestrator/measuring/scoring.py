@@ -92,6 +92,4 @@ def check_numbers(logits: Float[Tensor, "n ..."], what: str) -> None:
     """
     broken = int((~torch.isfinite(logits)).flatten(1).any(dim=1).sum())
     if broken:
-        raise Diverged(
-            f"the learner's answers to {broken} of {len(logits)} {what} are not numbers"
-        )
+        raise Diverged(f"the learner's answers to {broken} of {len(logits)} {what} are not numbers")

@@ -19,6 +19,7 @@ from fsl_sweep.orchestrator.selectors.mixture import base_weight
 from fsl_sweep.orchestrator.sweepfile.grammar import SweepConfig
 from fsl_sweep.orchestrator.sweepfile.messages import blaming
 from fsl_sweep.orchestrator.sweepfile.reading import SweepFile, load_sweep
+from fsl_sweep.orchestrator.sweepfile.text import of_run_folder
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Prepared:
     sweep: SweepFile
     ledger: Ledger
     only: tuple[str, ...]
+    retry: tuple[str, ...] = ()
 
     @cached_property
     def plan(self) -> Plan:
@@ -112,18 +114,24 @@ def prepare(
     output: Path | None = None,
     overrides: Sequence[str] = (),
     only: Sequence[str] = (),
+    retry: Sequence[str] = (),
 ) -> Prepared:
     """Read and check a sweep; nothing is written and no data is read.
 
     Args:
-        source: a sweep file, the name of a preset, or what such a file holds.
+        source: a sweep file, the name of a preset, or what such a file holds; where trials are run
+            again, a run folder too, which is planned as it was last.
         output: the run folder; ``runs/NAME`` by default.
         overrides: ``KEY=VALUE`` texts, which change the file.
         only: methods to run; all by default.
+        retry: trials to run again from the beginning, as of `upkeep.retrying.check_retry`.
 
     Raises:
         ConfigError: the file, an option or a name in it is wrong.
     """
+    if retry and output is None and isinstance(source, str) and (run := of_run_folder(source)):
+        output, (source, noted) = Path(source), run
+        overrides = [*noted, *overrides]
     sweep = load_sweep(source, overrides)
     config = sweep.config
     with blaming(sweep.where, overrides):
@@ -133,7 +141,7 @@ def prepare(
                 raise ConfigError("", "--only", problem)
         _check_selectors(config)
     ledger = Ledger(output or Path("runs") / config.name)
-    return Prepared(sweep, ledger, tuple(only))
+    return Prepared(sweep, ledger, tuple(only), tuple(retry))
 
 
 def _check_selectors(config: SweepConfig) -> None:

@@ -73,10 +73,24 @@ def _parted(text: str) -> tuple[str, list[str]]:
     return "".join(lines[:end]), [line.removeprefix(_NOTE).strip() for line in lines[end:]]
 
 
+def of_run_folder(path: str) -> tuple[str, list[str]] | None:
+    """Return the sweep file of a run folder and the overrides that it was last planned with.
+
+    None where the path is no run folder.
+    """
+    file = Path(path, "sweep.yaml")
+    if not file.is_file() or not Path(path, "plan.json").is_file():
+        return None
+    try:
+        return str(file), _parted(_text(str(file), file))[1]
+    except (OSError, ConfigError):
+        return str(file), []  # reading it will say what is wrong with the file
+
+
 def _problem(name: str, path: Path) -> str:
     """Say why a path is not a sweep file, and what to write instead."""
-    if (path / "plan.json").is_file() and (path / "sweep.yaml").is_file():
-        return f"is a run folder, not a sweep file; to resume it: {_resuming(path)}"
+    if (run := of_run_folder(name)) is not None:
+        return f"is a run folder, not a sweep file; to resume it: {_resuming(path, *run)}"
     if path.is_dir():
         return "is a folder; give a sweep file, or the name of a preset"
     if path.name != name and path.stem in presets():
@@ -86,12 +100,8 @@ def _problem(name: str, path: Path) -> str:
     return f"neither a file nor a preset; {did_you_mean(name, presets())}"
 
 
-def _resuming(folder: Path) -> str:
+def _resuming(folder: Path, file: str, overrides: Sequence[str]) -> str:
     """Write the command that resumes a run folder as it was last planned."""
-    try:
-        overrides = _parted((folder / "sweep.yaml").read_text(encoding="utf-8"))[1]
-    except (OSError, UnicodeDecodeError):
-        overrides = []  # the command itself will say what is wrong with the file
     settings = [word for override in overrides for word in ("--set", override)]
-    words = ["fsl-sweep", "run", str(folder / "sweep.yaml"), "-o", str(folder), *settings]
+    words = ["fsl-sweep", "run", file, "-o", str(folder), *settings]
     return f"`{shlex.join(words)}`"

@@ -46,7 +46,8 @@ def by_benchmark(path: Path, table: "pd.DataFrame") -> dict[str | None, "pd.Data
 def checked_table(where: str, table: "pd.DataFrame") -> "pd.DataFrame":
     """Return the table with whole numbers as int64, ``fold`` -1 for none, accuracies as float64.
 
-    Empty accuracies are NaN: their trials diverged. ``task`` and ``set`` are there only where they are filled.
+    Empty accuracies are NaN: their trials diverged. ``task`` and ``set`` are there only where they
+    are filled.
 
     Args:
         where: the beginning of each message.

@@ -18,9 +18,13 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selection.choices import Chosen, single_selector
-from fsl_sweep.orchestrator.selection.comparing.comparison import AMONG_ALL, MethodComparison
+from fsl_sweep.orchestrator.selection.comparing.comparison import (
+    AMONG_ALL,
+    MethodComparison,
+    flattered,
+)
 from fsl_sweep.orchestrator.selection.comparing.strategies import against_least, least_regret
-from fsl_sweep.orchestrator.selection.methods import Summary
+from fsl_sweep.orchestrator.selection.methods import Summary, of_all_seeds
 from fsl_sweep.orchestrator.selection.results import Selected, Selection, Strategy
 from fsl_sweep.orchestrator.selectors import Candidate, apply
 from fsl_sweep.orchestrator.statistics import (
@@ -135,7 +139,7 @@ def compare_over_benchmarks(
     return OverBenchmarks(
         benchmarks=tuple(benchmarks),
         methods=methods,
-        differences=_differences(methods, lead, count, among_all, caution),
+        differences=_differences(methods, lead, count, among_all, _lost(benchmarks, lead), caution),
         strategies=_strategies(benchmarks, regrets, caution),
         lacking=(*(str(s) for s in every if s not in regrets), *lacking),
         absent=absent,
@@ -216,10 +220,14 @@ def _reference(evidence: BenchmarkEvidence) -> dict[str, float]:
 
 
 def _regrets(benchmarks: Mapping[str, BenchmarkEvidence], strategy: Strategy) -> dict[str, float]:
-    """Return the regret in each benchmark in which every method has the strategy, and a regret."""
+    """Return the regret in each benchmark in which every method has the strategy, and a regret.
+
+    A method that lost seeds by this strategy only, because they diverged, does not have it.
+    """
     regrets: dict[str, float] = {}
     for name, evidence in benchmarks.items():
-        cells = [cell for cell in evidence.summaries if cell.strategy == strategy]
+        every = of_all_seeds(evidence.summaries)
+        cells = [cell for cell in every if cell.strategy == strategy]
         known = [cell.regret.mean for cell in cells if cell.regret is not None]
         if known and len(known) == len({cell.method for cell in evidence.summaries}):
             regrets[name] = float(np.mean(known))
@@ -252,11 +260,22 @@ def _caution(
     return "; ".join(reasons) or None
 
 
+def _lost(benchmarks: Mapping[str, BenchmarkEvidence], lead: Strategy) -> dict[str, str]:
+    """Say of methods in which seeds of which benchmarks they diverged, as of `flattered`."""
+    lost: dict[str, list[str]] = {}
+    for name, evidence in benchmarks.items():
+        for cell in evidence.summaries:
+            if cell.strategy == lead and cell.lost_seeds:
+                lost.setdefault(cell.method, []).append(f"{cell.lost_seeds} of {name}")
+    return {method: ", ".join(said) for method, said in lost.items()}
+
+
 def _differences(
     methods: Sequence[MethodOverBenchmarks],
     lead: Strategy,
     count: int,
     among_all: set[str],
+    lost: Mapping[str, str],
     caution: str | None,
 ) -> tuple[MethodComparison, ...]:
     """Compare every two methods; of a family of ``count`` pairs the others are not known."""
@@ -276,9 +295,12 @@ def _differences(
             why = ALL_EQUAL
         if (a.method in among_all) != (b.method in among_all):
             why = AMONG_ALL
+        if diverged := flattered(result, lost.get(a.method), lost.get(b.method)):
+            why = diverged
         effect = replace(_of_several(result.effect), caution=why)
         result = replace(result, effect=effect, caution=caution or why)
-        if caution or len(apart) < LEAST_BENCHMARKS or why in (ALL_EQUAL, AMONG_ALL):
+        few = len(apart) < LEAST_BENCHMARKS
+        if caution or few or diverged or why in (ALL_EQUAL, AMONG_ALL):
             result = replace(result, verdict="undecided")
         differences.append(MethodComparison(lead, a.method, b.method, result))
     return tuple(differences)

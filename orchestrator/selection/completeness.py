@@ -124,8 +124,8 @@ class Divergence:
 
     @property
     def rate(self) -> str:
-        """Say ``2 of 12 trials``."""
-        return f"{self.trials} of {counted(self.of, 'trial')}"
+        """Say ``2 of 12 diverged``."""
+        return f"{self.trials} of {self.of} diverged"
 
 
 def divergence_of(outcomes: Iterable[TrialHistory]) -> dict[str, Divergence]:
@@ -186,14 +186,14 @@ class Completeness:
         return len({trial.trial for trial in self.stopped})
 
     def named(self, method: str) -> str:
-        """Return the method, with what is missing of it: ``PN (2 of 3 seeds, 1 trial diverged)``.
+        """Return the method, with what is missing of it: ``PN (2 of 3 seeds, 1 of 6 diverged)``.
 
         Its whole seeds, unless all are whole; and how many of its trials diverged, if any.
         """
         whole, planned = self.seeds[method]
         facts = [] if whole == planned else [f"{whole} of {counted(planned, 'seed')}"]
         if method in self.divergence:
-            facts.append(f"{self.divergence[method].rate} diverged")
+            facts.append(self.divergence[method].rate)
         return f"{method} ({', '.join(facts)})" if facts else method
 
     @property

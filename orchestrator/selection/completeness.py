@@ -146,9 +146,13 @@ def _divergence(trials: Sequence[TrialHistory], lost: Sequence[TrialHistory]) ->
         of=len(trials),
         configurations=tuple({t.configuration: t.hyperparameters for t in lost}.values()),
         of_configurations=len({trial.configuration for trial in trials}),
-        seeds=tuple(tuple(sorted({t.seed for t in some})) for some in (lost, trials)),
+        seeds=(_distinct_seeds(lost), _distinct_seeds(trials)),
         snapshots=any(len(trial.epochs) for trial in lost),
     )
+
+
+def _distinct_seeds(trials: Iterable[TrialHistory]) -> tuple[int, ...]:
+    return tuple(sorted({trial.seed for trial in trials}))
 
 
 @dataclass(frozen=True)
@@ -197,9 +201,14 @@ class Completeness:
         return f"{method} ({', '.join(facts)})" if facts else method
 
     @property
+    def ended(self) -> int:
+        """Return how many trials have an outcome: are done, or diverged."""
+        return self.done + self.diverged
+
+    @property
     def trained(self) -> bool:
-        """Return whether every planned trial is done, or diverged."""
-        return self.done + self.diverged == self.planned
+        """Return whether every planned trial has an outcome."""
+        return self.ended == self.planned
 
     @property
     def complete(self) -> bool:

@@ -154,15 +154,17 @@ def _diverged(report: RunContent) -> Iterable[str]:
     for (method, strategy), seeds in report.selected.diverged.items():
         strategies.setdefault((method, seeds), []).append(str(strategy))
     for (method, seeds), names in strategies.items():
+        several = report.completeness.divergence[method].of_configurations > 1
+        who = f"All configurations of {method}" if several else method
         every = len(names) == len(report.selected.strategies)
         under = "" if every else f" under {some(names)}"
         shown = f"seed{'s' if seeds[1:] else ''} {', '.join(map(str, seeds))}"
         if len(seeds) == report.completeness.seeds[method][1]:
-            yield f"All configurations of {method} diverged in every seed{under}: it has no result."
+            yield f"{who} diverged in every seed{under}: there is no result."
             continue
         yield (
-            f"All configurations of {method} diverged in {shown}{under}: what is reported is of "
-            "its other seeds, which flatters it."
+            f"{who} diverged in {shown}{under}: what is reported is of the other seeds, which "
+            "flatters it."
         )
 
 

@@ -55,11 +55,11 @@ def _seeds(report: RunContent, method: str) -> int:
 
 def _configurations(method: str, divergence: Divergence) -> str:
     """Say ``1 of 12 configurations of PN diverged (lr=1e+30); it is a candidate that loses.``."""
-    names = [text for each in divergence.configurations if (text := wording.values(each))]
+    names = [wording.values(each) for each in divergence.configurations]
     count, every = len(divergence.configurations), divergence.of_configurations
     text = f"{count} of {counted(every, 'configuration')} of {method} diverged"
-    if every == 1:  # in a class fold
-        text = f"{method} diverged"
+    if every == 1:
+        text, names = f"{method} diverged", []
     seeds, planned = map(len, divergence.seeds)
     partly = f" in {seeds} of {counted(planned, 'seed')}" if seeds < planned else ""
     named = f" ({some(names)})" if names else ""

@@ -106,6 +106,8 @@ class OverBenchmarks:
         strategies: in the order of the selections.
         lacking: strategies, and methods, that some benchmark lacks.
         absent: by benchmark, the methods of others that it lacks under the leading strategy.
+        diverged: the methods that lost seeds, and in which of which benchmarks, in words: a
+            difference in favour of one is undecided.
         caution: why no verdict is given, of methods or of strategies: some benchmark lacks a
             method, or is incomplete; None where all have the same.
     """
@@ -116,6 +118,7 @@ class OverBenchmarks:
     strategies: tuple[StrategyOverBenchmarks, ...]
     lacking: tuple[str, ...]
     absent: Mapping[str, tuple[str, ...]]
+    diverged: Mapping[str, str]
     caution: str | None
 
 
@@ -135,14 +138,15 @@ def compare_over_benchmarks(
     every = {s: None for evidence in benchmarks.values() for s in evidence.selected.strategies}
     regrets = {s: known for s in every if len(known := _regrets(benchmarks, s)) == len(benchmarks)}
     among_all = {c.method for e in benchmarks.values() for c in e.summaries if c.among_all}
-    count = comb(len(methods) + len(lacking), 2)
+    count, lost = comb(len(methods) + len(lacking), 2), _lost(benchmarks, lead)
     return OverBenchmarks(
         benchmarks=tuple(benchmarks),
         methods=methods,
-        differences=_differences(methods, lead, count, among_all, _lost(benchmarks, lead), caution),
+        differences=_differences(methods, lead, count, among_all, lost, caution),
         strategies=_strategies(benchmarks, regrets, caution),
         lacking=(*(str(s) for s in every if s not in regrets), *lacking),
         absent=absent,
+        diverged=lost,
         caution=caution,
     )
 

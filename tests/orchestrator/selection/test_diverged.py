@@ -10,7 +10,18 @@ from trials import trial
 from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.report import RunInfo, build
 from fsl_sweep.orchestrator.report.formats.as_json import to_plain
-from fsl_sweep.orchestrator.selection.comparing.comparison import compare_over_seeds
+from fsl_sweep.orchestrator.selection.comparing.base_and_novel import compare_base_and_novel
+from fsl_sweep.orchestrator.selection.comparing.comparison import (
+    compare_methods,
+    compare_over_seeds,
+)
+from fsl_sweep.orchestrator.selection.comparing.over_benchmarks import (
+    BenchmarkEvidence,
+    compare_over_benchmarks,
+)
+from fsl_sweep.orchestrator.selection.comparing.power import plan_next
+from fsl_sweep.orchestrator.selection.comparing.stability import stability_of
+from fsl_sweep.orchestrator.selection.comparing.strategies import compare_strategies
 from fsl_sweep.orchestrator.selection.completeness import completeness_of
 from fsl_sweep.orchestrator.selection.methods import summarise
 from fsl_sweep.orchestrator.selection.resample import resample
@@ -189,15 +200,9 @@ def test_a_difference_in_favour_of_a_method_that_lost_a_seed_decides_nothing(
     order, lead, rope, verdict
 ):
     """One against it does: its other seeds flatter it, and it is worse all the same."""
-    rng = np.random.default_rng(0)
-    trials = []
-    for method, seed in product(order, range(4)):
-        columns = {m: 0.5 + lead * (method == "PN") + rng.normal(0, 0.005, 2) for m in MEASURES}
-        trials.append(trial(method, "x", seed, **columns))
-    lost = [
-        made("PN", "x", 3, rng, epochs=0, end=DIVERGED) if (t.method, t.seed) == ("PN", 3) else t
-        for t in trials
-    ]
+    trials, lost = (
+        sorted(lumps(one, lead), key=lambda t: order.index(t.method)) for one in (False, True)
+    )
     results = []
     for histories in (trials, lost):
         selected = select(histories, ["val"], ["val"])
@@ -209,6 +214,67 @@ def test_a_difference_in_favour_of_a_method_that_lost_a_seed_decides_nothing(
     assert result.verdict == verdict
     assert (REASON in (result.caution or "")) is (verdict == "undecided")
     assert result.seeds == ((3, 4) if order == ("PN", "RR") else (4, 3))
+
+
+def lumps(lost, lead=AHEAD, seeds=4):
+    """Two methods so far apart that everything is decided; PN may have lost its last seed."""
+    rng = np.random.default_rng(0)
+    trials = []
+    for method, seed in product(("PN", "RR"), range(seeds)):
+        columns = {m: 0.5 + lead * (method == "PN") + rng.normal(0, 0.005, 2) for m in MEASURES}
+        trials.append(trial(method, "x", seed, **columns))
+    if lost:
+        trials[seeds - 1] = made("PN", "x", seeds - 1, rng, epochs=0, end=DIVERGED)
+    return trials
+
+
+def claims(trials):
+    """Every verdict between the two methods, of whatever kind."""
+    selected = select(trials, ["val"], ["val"])
+    summaries, cells = summarise(selected), resample(trials, selected, resamples=50)
+    (strategy,) = selected.strategies
+    evidence = BenchmarkEvidence(trials, selected, summaries)
+    over = compare_over_benchmarks({f"b{n}": evidence for n in range(3)}, strategy)
+    (both,) = compare_base_and_novel(trials, selected)
+    (stability,) = stability_of(summaries, cells)
+    return {
+        "snapshots": compare_methods(summaries)[0].result.verdict,
+        "methods": compare_over_seeds(summaries, cells)[0].result.verdict,
+        "over benchmarks": over.differences[0].result.caution,
+        "in both, snapshots": both.snapshots.verdict,
+        "in both, methods": both.methods.verdict,
+        "chance to be best": [m.probability_best is not None for m in stability.methods],
+        "planned": len(plan_next(trials, selected, 0.01, resampled=cells)),
+    }
+
+
+def test_nothing_is_claimed_in_favour_of_a_method_that_lost_a_seed():
+    whole = dict.fromkeys(("snapshots", "methods", "in both, snapshots", "in both, methods"))
+    ahead, behind = claims(lumps(False)), claims(lumps(True, BEHIND))
+    assert [ahead[kind] for kind in whole] == ["better"] * 4
+    assert [behind[kind] for kind in whole] == ["worse"] * 4
+    assert ahead["planned"] == behind["planned"] == 1
+    assert ahead["over benchmarks"] == behind["over benchmarks"] == "all differences are equal"
+    lost = claims(lumps(True))
+    assert [lost[kind] for kind in whole] == ["undecided"] * 4
+    assert lost["over benchmarks"] == (
+        "PN diverged in 1 of 4 seeds of b0, PN diverged in 1 of 4 seeds of b1, PN diverged in 1 of "
+        "4 seeds of b2, and only its other seeds are compared"
+    )
+    assert (ahead["chance to be best"], lost["chance to be best"]) == ([True] * 2, [False] * 2)
+    assert lost["planned"] == 0
+
+
+def test_a_strategy_that_lost_a_seed_is_not_averaged_with_those_that_kept_it():
+    trials = lumps(False)
+    trials[3] = replace(trials[3], end=DIVERGED)
+    selected = select(trials, ["last", "val", "oracle"], ["val"])
+    compared = compare_strategies(trials, selected, summarise(selected))
+    assert [str(strategy) for strategy, _ in compared.lacking] == ["last / val"]
+    assert [str(result.strategy) for result in compared.results] == ["val / val", "oracle / val"]
+    evidence = {f"b{n}": BenchmarkEvidence(trials, selected, summarise(selected)) for n in range(3)}
+    over = compare_over_benchmarks(evidence, selected.strategies[1])
+    assert over.lacking == ("last / val",)
 
 
 def test_it_is_an_outcome_and_others_stay_missing():

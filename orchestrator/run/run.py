@@ -438,7 +438,8 @@ class Run:
         def chosen(evidence: "Evidence") -> "list[ChosenSnapshot]":
             if not evidence.selected.selections:
                 left_out = (*evidence.completeness.problems, *evidence.selected.left_out)
-                why = f": {left_out[0].reason}" if left_out else ", but keeps several"
+                diverged = ": every configuration diverged" if evidence.selected.diverged else ""
+                why = f": {left_out[0].reason}" if left_out else diverged or ", but keeps several"
                 raise RunFolderError(
                     f"{snapshot} / {hyperparameter} chose no snapshot of {method}{why}."
                 )

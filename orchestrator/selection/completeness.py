@@ -189,13 +189,18 @@ class Completeness:
         """Return how many trials their time budget stopped."""
         return len({trial.trial for trial in self.stopped})
 
+    def partial(self, method: str) -> bool:
+        """Return whether not all seeds of a method are whole."""
+        whole, planned = self.seeds[method]
+        return whole < planned
+
     def named(self, method: str) -> str:
         """Return the method, with what is missing of it: ``PN (2 of 3 seeds, 1 of 6 diverged)``.
 
         Its whole seeds, unless all are whole; and how many of its trials diverged, if any.
         """
         whole, planned = self.seeds[method]
-        facts = [] if whole == planned else [f"{whole} of {counted(planned, 'seed')}"]
+        facts = [f"{whole} of {counted(planned, 'seed')}"] if self.partial(method) else []
         if method in self.divergence:
             facts.append(self.divergence[method].rate)
         return f"{method} ({', '.join(facts)})" if facts else method

@@ -148,17 +148,16 @@ class _Rows:
 
         cells = self.table["accuracy"]
         values = pd.to_numeric(cells, errors="coerce").to_numpy(np.float64)
-        if pd.api.types.is_numeric_dtype(cells):
-            empty = np.isnan(values)
-        else:
+        empty, numeric = np.isnan(values), pd.api.types.is_numeric_dtype(cells)
+        if empty.any() and not numeric:
             empty = (cells.str.strip() == "").to_numpy(bool)
         advice = "; leave it empty where the trial diverged"
         self.refuse(~np.isfinite(values) & ~empty, "accuracy", f"is not a finite number{advice}")
         if empty.all():
             raise BadData(f"{self.where}: column 'accuracy' holds no number.")
-        if not pd.api.types.is_numeric_dtype(cells):
+        if not numeric:
             # Digit for digit: the reader above may be off by the last bit.
-            values = np.array([float(text.strip() or "nan") for text in cells])
+            values = np.array([float(text) for text in cells.mask(empty, "nan")])
         outside = (self.table["measure"] != "train_loss").to_numpy() & ((values < 0) | (values > 1))
         percent = outside.any() and values[outside].min() >= 0 and values[outside].max() <= 100
         advice = "; these look like percentages: divide them by 100" if percent else ""

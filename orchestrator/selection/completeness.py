@@ -111,7 +111,7 @@ class Divergence:
         trials, of: how many trials diverged, and how many have an outcome.
         configurations: the hyperparameters of those of which a trial diverged, in plan order.
         of_configurations: how many configurations have an outcome.
-        seeds: in which a trial diverged, and all that have an outcome, ascending.
+        seeds: in which a trial diverged, ascending.
         snapshots: whether some of the trials recorded snapshots before.
     """
 
@@ -119,13 +119,8 @@ class Divergence:
     of: int
     configurations: tuple[Mapping[str, Any], ...]
     of_configurations: int
-    seeds: tuple[tuple[int, ...], tuple[int, ...]]
+    seeds: tuple[int, ...]
     snapshots: bool
-
-    @property
-    def rate(self) -> str:
-        """Say ``2 of 12 diverged``."""
-        return f"{self.trials} of {self.of} diverged"
 
 
 def divergence_of(outcomes: Iterable[TrialHistory]) -> dict[str, Divergence]:
@@ -134,25 +129,17 @@ def divergence_of(outcomes: Iterable[TrialHistory]) -> dict[str, Divergence]:
     for trial in outcomes:
         methods[trial.method].append(trial)
     return {
-        method: _divergence(trials, [trial for trial in trials if trial.diverged])
+        method: Divergence(
+            trials=len(lost),
+            of=len(trials),
+            configurations=tuple({t.configuration: t.hyperparameters for t in lost}.values()),
+            of_configurations=len({trial.configuration for trial in trials}),
+            seeds=tuple(sorted({trial.seed for trial in lost})),
+            snapshots=any(len(trial.epochs) for trial in lost),
+        )
         for method, trials in methods.items()
-        if any(trial.diverged for trial in trials)
+        if (lost := [trial for trial in trials if trial.diverged])
     }
-
-
-def _divergence(trials: Sequence[TrialHistory], lost: Sequence[TrialHistory]) -> Divergence:
-    return Divergence(
-        trials=len(lost),
-        of=len(trials),
-        configurations=tuple({t.configuration: t.hyperparameters for t in lost}.values()),
-        of_configurations=len({trial.configuration for trial in trials}),
-        seeds=(_distinct_seeds(lost), _distinct_seeds(trials)),
-        snapshots=any(len(trial.epochs) for trial in lost),
-    )
-
-
-def _distinct_seeds(trials: Iterable[TrialHistory]) -> tuple[int, ...]:
-    return tuple(sorted({trial.seed for trial in trials}))
 
 
 @dataclass(frozen=True)
@@ -201,8 +188,8 @@ class Completeness:
         """
         whole, planned = self.seeds[method]
         facts = [f"{whole} of {counted(planned, 'seed')}"] if self.partial(method) else []
-        if method in self.divergence:
-            facts.append(self.divergence[method].rate)
+        if lost := self.divergence.get(method):
+            facts.append(f"{lost.trials} of {lost.of} diverged")
         return f"{method} ({', '.join(facts)})" if facts else method
 
     @property

@@ -33,7 +33,7 @@ def what_diverged(report: RunContent, strategy: Strategy | None) -> Iterable[str
             )
     rest = {method: each for method, each in divergence.items() if not lost[method]}
     if len(rest) <= EACH:
-        yield from (_configurations(method, each) for method, each in rest.items())
+        yield from (_configurations(report, method, each) for method, each in rest.items())
     else:
         rates = [f"{name} ({each.trials} of {each.of} trials)" for name, each in rest.items()]
         yield f"Configurations of {len(rest)} methods diverged and lose: {some(rates)}."
@@ -53,22 +53,19 @@ def _seeds(report: RunContent, method: str) -> int:
     return report.completeness.seeds[method][1]
 
 
-def _configurations(method: str, divergence: Divergence) -> str:
+def _configurations(report: RunContent, method: str, divergence: Divergence) -> str:
     """Say ``1 of 12 configurations of PN diverged (lr=1e+30); it is a candidate that loses.``."""
-    names = [wording.values(each) for each in divergence.configurations]
-    count, every = len(divergence.configurations), divergence.of_configurations
-    text = f"{count} of {counted(every, 'configuration')} of {method} diverged"
-    if every == 1:
-        text, names = f"{method} diverged", []
-    seeds, planned = map(len, divergence.seeds)
-    partly = f" in {seeds} of {counted(planned, 'seed')}" if seeds < planned else ""
-    named = f" ({some(names)})" if names else ""
-    it, loses = (
-        ("it is", "a candidate that loses") if count == 1 else ("they are", "candidates that lose")
-    )
+    one, every = len(divergence.configurations) == 1, divergence.of_configurations
+    text, named = f"{method} diverged", ""
+    if every > 1:
+        count = len(divergence.configurations)
+        text = f"{count} of {counted(every, 'configuration')} of {text}"
+        named = f" ({some(list(map(wording.values, divergence.configurations)))})"
+    partly = len(divergence.seeds) < _seeds(report, method)
+    if partly:
+        text += f" in {len(divergence.seeds)} of {counted(_seeds(report, method), 'seed')}"
+    loses = "it is a candidate that loses" if one else "they are candidates that lose"
     if divergence.snapshots:
-        its = "its" if count == 1 else "their"
-        return (
-            f"{text}{partly}{named}; only strategies that read scores may choose {its} snapshots."
-        )
-    return f"{text}{partly}{named}; {'there ' if partly else ''}{it} {loses}."
+        its = "its" if one else "their"
+        return f"{text}{named}; only strategies that read scores may choose {its} snapshots."
+    return f"{text}{named}; {'there ' if partly else ''}{loses}."

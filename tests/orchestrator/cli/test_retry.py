@@ -144,6 +144,21 @@ def test_a_kill_between_two_of_them_loses_nothing(place, command, monkeypatch):
     assert report(place) == before
 
 
+@pytest.mark.parametrize("link", ["retried", "trials/ID"])
+def test_nothing_is_moved_through_a_link(place, command, tmp_path, link):
+    trial = sorted(of(place, "diverged"))[0]
+    elsewhere, path = tmp_path / "elsewhere", place / link.replace("ID", trial)
+    if path.exists():
+        path.rename(elsewhere)
+    elsewhere.mkdir(exist_ok=True)
+    path.symlink_to(elsewhere)
+    before = records(elsewhere)
+    code, trained, said, _ = command("run", place, "--retry", trial)
+    assert (code, trained) == (2, set())
+    assert f"{path.relative_to(place)} is damaged: it is a symbolic link" in said
+    assert records(elsewhere) == before
+
+
 def test_a_dry_run_says_which(place, command, snapshot):
     code, trained, _, shown = command("run", place, "--retry", "diverged", "--dry-run")
     assert (code, trained, len(of(place, "diverged"))) == (0, set(), 2)

@@ -112,7 +112,7 @@ def test_every_format_says_it() -> None:
             "of": 10,
             "configurations": [{"optimizer.lr": "0.01"}],
             "of_configurations": 2,
-            "seeds": [[*SEEDS], [*SEEDS]],
+            "seeds": [*SEEDS],
             "snapshots": False,
         }
     }

@@ -151,7 +151,11 @@ class SelectionError(FslSweepError):
 
 
 class TrialFailure(FslSweepError):
-    """A trial cannot continue, and running it again would end the same way (a NaN loss)."""
+    """A trial cannot continue, and running it again would end the same way."""
+
+
+class Diverged(TrialFailure):
+    """A training loss, a weight or an answer became NaN or infinite: how the training came out."""
 
 
 def is_of_machine(failure: OSError) -> bool:

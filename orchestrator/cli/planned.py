@@ -1,7 +1,7 @@
 """What ``--dry-run`` shows: the plan, what is done of it, and what the rest will take."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.orchestrator.cli.progress import trial_label
@@ -20,6 +20,7 @@ from fsl_sweep.orchestrator.selection.chosen import wanted
 from fsl_sweep.orchestrator.text.printed import counted, say
 from fsl_sweep.orchestrator.upkeep.pruning import LOST
 from fsl_sweep.orchestrator.upkeep.remaining import check_there, to_measure
+from fsl_sweep.orchestrator.upkeep.retrying import check_retry, to_retry
 
 
 def show_plan(prepared: Prepared) -> int:
@@ -39,24 +40,27 @@ def show_plan(prepared: Prepared) -> int:
     except UserError as obstacle:
         obstacles.append(obstacle)
     known = ledger.check_plan(plan) is not None and plan.fingerprint is not None
-    left = ledger.pending(plan)
     chosen = plan.ids_of(prepared.only)
+    check_retry(prepared.retry, chosen)
+    retried = to_retry(ledger, prepared.retry, chosen)
+    unfinished = ledger.pending(plan)
+    left = {t: spec for t, spec in plan.specs.items() if t in unfinished or t in retried}
     pending = {trial: spec for trial, spec in left.items() if trial in chosen}
     histories = ledger.histories(plan) if known else []
-    _show_trials(ledger, plan, left, pending)
+    _show_trials(ledger, plan, left, pending, retried)
     say(f"to train: {planned_work.summary(pending)}")
     seconds = planned_work.expected_seconds(plan, histories, pending) if histories else None
     if seconds is not None:
         expected = wording.duration(seconds)
         say(f"expected: {expected} of trial time, from the pace of those done already")
-    _show_measuring(ledger, plan, benchmarks, histories, left)
+    _show_measuring(ledger, plan, benchmarks, histories, left, retried)
     say(f"weights: how much they take is said after the first epoch (keep: {plan.keep})")
     if plan.keep != "all":
         say(f"  {LOST[plan.keep]}")
     _show_remarks(ledger, plan)
     if known:
         try:
-            to_measure(ledger, plan, plan.requested, plan.specs)
+            to_measure(ledger, plan, plan.requested, plan.specs.keys() - retried)
         except UserError as obstacle:
             obstacles.append(obstacle)
     for obstacle in obstacles:
@@ -91,13 +95,18 @@ def show_protocols(request: MeasureRequest) -> int:
 
 
 def _show_trials(
-    ledger: Ledger, plan: Plan, left: Mapping[str, TrialSpec], pending: Mapping[str, TrialSpec]
+    ledger: Ledger,
+    plan: Plan,
+    left: Mapping[str, TrialSpec],
+    pending: Mapping[str, TrialSpec],
+    retried: Collection[str],
 ) -> None:
     say(f"{plan.title}: {plan.counted} of {counted(len(plan.methods), 'method')}")
     say(f"run folder: {ledger.path}")
     for number, trial in enumerate(plan.trials):
         label = trial_label(trial.method, trial.hyperparameters, trial.spec.seed, trial.fold)
         state = "to run" if trial.id in pending else "later" if trial.id in left else "done"
+        state = "again" if trial.id in retried else state
         say(f"  {number:4d}  {trial.id}  {state:6}  {label}")
     later = f"; not in --only: {len(left) - len(pending)}" if len(left) > len(pending) else ""
     say(f"done already: {len(plan.specs) - len(left)}; to run: {len(pending)}{later}")
@@ -109,15 +118,19 @@ def _show_measuring(
     benchmarks: Mapping[str, Benchmark],
     histories: Sequence[TrialHistory],
     left: Mapping[str, TrialSpec],
+    retried: Collection[str],
 ) -> None:
-    """Show the protocols of the sweep file, and how much of each is done."""
+    """Show the protocols of the sweep file, and how much of each is done.
+
+    What ``retried`` trials recorded is set aside, and does not count.
+    """
     counts: dict[str, int] = {}
     say("to measure:")
     for planned in plan.protocols:
         done = again = 0
         every = planned.snapshots == "all" or (planned.snapshots == "chosen" and left)
         chosen = {} if every else wanted(ledger, plan, planned.snapshots)
-        for trial in plan.specs if planned.fingerprint is not None else ():
+        for trial in plan.specs.keys() - retried if planned.fingerprint is not None else ():
             storage = ledger.trial(trial)
             epochs = storage.snapshots() if every else chosen.get(trial, ())
             lacking = len(storage.to_measure(planned.id, epochs, plan.records_answers))
@@ -141,7 +154,8 @@ def _snapshots(
     if planned.snapshots == "chosen":
         return None if left else sum(map(len, wanted(ledger, plan, "chosen").values()))
     if planned.snapshots == "last":
-        return sum(spec.fold is None for spec in plan.specs.values())
+        ahead = sum(spec.fold is None for spec in left.values())
+        return ahead + sum(trial not in left for trial in wanted(ledger, plan, "last"))
     return sum(
         len(spec.recorded_epochs if trial in left else ledger.trial(trial).snapshots())
         for trial, spec in plan.specs.items()

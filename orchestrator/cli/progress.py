@@ -6,6 +6,7 @@ And what the snapshots of a run take on the disk, as soon as the first one is th
 import math
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import IO, Any, Self
 
@@ -47,7 +48,7 @@ class PlainProgress(SweepListener):
         }
         self._reached = dict.fromkeys(pending, 0)
         self._snapshots: set[tuple[str, int]] = set()
-        self._total, self._ended, self._failed = len(pending), 0, 0
+        self._total, self._ended = len(pending), Counter[str]()
         self._trained = 0  # in this run: a trial may continue an earlier one
         self._begun: float | None = None
 
@@ -87,8 +88,7 @@ class PlainProgress(SweepListener):
 
     def ended(self, trial: str, end: TrialEnd) -> None:
         """Show how a trial ended, and what is left."""
-        self._ended += 1
-        self._failed += end.status == "failed"
+        self._ended[end.status] += 1
         self._epochs[trial] = self._reached[trial]  # no more epochs of it follow
         reason = f": {end.reason}" if end.reason else ""
         self._close(trial, end, f"{self._labels[trial]}  {end.status}{reason}")
@@ -101,7 +101,7 @@ class PlainProgress(SweepListener):
         say(one_line(text), self._stream)
 
     def _close(self, trial: str, end: TrialEnd, text: str) -> None:  # noqa: ARG002
-        self._note(f"{text}  ({self._ended}/{self._total} trials{self._left()})")
+        self._note(f"{text}  ({self._ended.total()}/{self._total} trials{self._left()})")
 
     def _left(self) -> str:
         """``, about 3 min 20 s left``, at the pace so far; empty before the second epoch."""
@@ -168,7 +168,9 @@ class LiveProgress(PlainProgress):
 
     def _advance(self) -> None:
         done, total = (sum(epochs.values()) for epochs in (self._reached, self._epochs))
-        ended = f"{self._ended}/{self._total} trials ended, {self._failed} failed"
+        failed, diverged = self._ended["failed"], self._ended["diverged"]
+        ended = f"{self._ended.total()}/{self._total} trials ended, {failed} failed"
+        ended += f", {diverged} diverged" if diverged else ""
         self._bars.update(self._all, completed=done, total=total, shown=ended + self._left())
 
 

@@ -45,6 +45,13 @@ def run(
         list[str] | None,
         typer.Option("--only", metavar="METHOD", help="Run this method only; repeatable."),
     ] = None,
+    retry: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="failed|diverged|ID",
+            help="Run these trials again, from the beginning; repeatable. SWEEP may be a run.",
+        ),
+    ] = None,
     address: Address = None,
     laptop: Laptop = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; run nothing.")] = False,
@@ -56,7 +63,8 @@ def run(
 
     if address is not None:  # a cluster's user wants all of it, unless they say otherwise
         laptop = bool(laptop)
-    prepared = prepare_variant(sweep, output, overrides or [], only or [], laptop, _remark)
+    again = retry or []
+    prepared = prepare_variant(sweep, output, overrides or [], only or [], laptop, _remark, again)
     if dry_run:
         from fsl_sweep.orchestrator.cli.planned import show_plan
 
@@ -93,7 +101,7 @@ def trial(
     planned = prepared.plan.trials[index]
     label = trial_label(planned.method, planned.hyperparameters, planned.spec.seed, planned.fold)
     say(f"{label}: {end.status}{': ' + end.reason if end.reason else ''}")
-    return 0 if end.status in ("done", "budget") else 1
+    return 1 if end.status == "failed" else 0
 
 
 def _remark(text: str) -> None:

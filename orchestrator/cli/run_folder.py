@@ -44,10 +44,11 @@ def status(run: RunFolder) -> int:
     say(one_line(_measured(ledger, plan, histories)))
     for line in lines:
         say(one_line(line))
-    ended = counts["done"] + counts["budget"] == len(plan.specs)
-    if counts["done"] + counts["budget"]:
-        say(f"report{'' if ended else ' so far'}: `{report_command(run)}`")
-    return 0 if ended else 1
+    ended = sum(counts[outcome] for outcome in ("done", "budget", "diverged"))
+    if ended:
+        so_far = "" if ended == len(plan.specs) else " so far"
+        say(f"report{so_far}: `{report_command(run)}`")
+    return 0 if ended == len(plan.specs) else 1
 
 
 def _remarks(history: "TrialHistory", state: str) -> Iterator[str]:

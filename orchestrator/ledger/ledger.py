@@ -11,7 +11,8 @@
         snapshots/0001.safetensors    weights after an epoch
         pruned.json                   epochs whose weights were removed
         resume.state                  state to resume from; removed when the trial has ended
-        end.json                      done, failed or budget, and why; the epochs
+        end.json                      done, diverged, failed or budget, and why; the epochs
+      retried/ID-1/                   what a trial had recorded that was run again by `--retry`
 
 PROTOCOL is the id of a protocol. Every file appears complete or not at all, and has a checksum:
 records and states in an envelope, JSON in a key, a Parquet file in ``end.json``, a snapshot in its
@@ -23,6 +24,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,9 @@ from fsl_sweep.orchestrator.records.plan import TRIAL_ID, Plan
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.text.printed import counted
+
+RETRIED = "retried"
+"""The folder of records that were set aside; nothing reads or removes them."""
 
 COME_BACK = (
     "they stay on disk, and come back when the sweep is run with the file and the --set that "
@@ -221,6 +226,16 @@ class Ledger:
                 f"{self.path}: {trials} no longer planned and left out of the report (`fsl-sweep "
                 f"status` lists them); {COME_BACK}."
             )
+
+    def set_aside(self, trial: str) -> Path | None:
+        """Move the records of a trial out of ``trials/``; return their place, None without any."""
+        if trial not in self.trial_ids():
+            return None
+        taken = (self.folder / RETRIED).every_name()
+        number = next(n for n in count(1) if f"{trial}-{n}" not in taken)
+        place = f"{RETRIED}/{trial}-{number}"
+        self.folder.move(f"trials/{trial}", place)
+        return self.path / place
 
     def trial_ids(self) -> list[str]:
         """Return the ids of trials that the folder holds, planned or not."""

@@ -63,12 +63,7 @@ class Folder:
                     self.root.mkdir(parents=True, exist_ok=True)
                 path = self._path_of(name, make=True)
                 write_complete(path, data)
-                # The rename is durable once the folder itself has reached the disk too.
-                folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-                try:
-                    os.fsync(folder)
-                finally:
-                    os.close(folder)
+                _flush(path.parent)
             except FileNotFoundError as failure:
                 if not self.standing:
                     raise
@@ -130,6 +125,15 @@ class Folder:
         with _reported(self, name, "removed"), suppress(FileNotFoundError):
             self._path_of(name).unlink()
 
+    def move(self, name: str, to: str) -> None:
+        """Give a folder another name, at once or not at all. Raises Damaged if it is no folder."""
+        with _reported(self, name, "moved"):
+            self._check(self.place(name), stat.S_IFDIR)
+            source, target = self._path_of(name), self._path_of(to, make=True)
+            source.rename(target)
+            for folder in (target.parent, source.parent):
+                _flush(folder)
+
     def sweep_unfinished(self) -> None:
         """Delete temporary files that a killed process left where a run writes files."""
         with _reported(Folder(self.root), "", "cleaned"):
@@ -174,6 +178,15 @@ def write_complete(path: Path, data: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _flush(folder: Path) -> None:
+    """Wait until a folder has reached the disk: only then a rename in it is durable."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 _KINDS = {

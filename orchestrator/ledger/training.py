@@ -20,6 +20,11 @@ from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID
 
 END, EPOCHS = "end.json", "epochs"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_DIVERGED = re.compile(
+    r"the training loss became (nan|-?inf) in epoch \d+"
+    r"|epoch \d+ could not be measured: the learner's answers to .+ are not numbers"
+)
+"""Why a trial failed that diverged, before there was a status for it."""
 
 
 def record_name(epoch: int) -> str:
@@ -121,6 +126,8 @@ def _end_of(plain: Mapping[str, Any]) -> TrialEnd:
     status, reason, retriable = (plain[key] for key in ("status", "reason", "retriable"))
     if status not in STATUSES or not isinstance(reason, str) or not isinstance(retriable, bool):
         raise ValueError(f"{status!r} is not how a trial ends")
+    if status == "failed" and not retriable and _DIVERGED.fullmatch(reason):
+        status = "diverged"
     return TrialEnd(status, reason, retriable)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
-from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
+from fsl_sweep.orchestrator.ledger.ledger import RETRIED, Ledger, tasks_folder
 from fsl_sweep.orchestrator.ledger.measured import MEASURED, epoch_of
 from fsl_sweep.orchestrator.ledger.storage import TEMPORARY, Folder, kind_of
 from fsl_sweep.orchestrator.ledger.training import END, EPOCHS
@@ -26,7 +26,7 @@ from fsl_sweep.orchestrator.records.model import digest
 from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID, Plan, PlannedTrial
 
 _VIEW = ("tensorboard", "tensorboard.new", "tensorboard.old")
-_RUN = ("plan.json", "sweep.yaml", "environment.json", "lock", "tasks", "trials", *_VIEW)
+_RUN = ("plan.json", "sweep.yaml", "environment.json", "lock", "tasks", "trials", RETRIED, *_VIEW)
 _TRIAL = ("spec.json", END, RESUME, PRUNED, EPOCHS, MEASURED, SNAPSHOTS)
 _MEASURED_OF = re.compile(rf"{PROTOCOL_ID.pattern}(\.parquet)?")
 _UNTIL = "nothing can be written there until it is removed"

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.datasets.tasks.ragged import TaskGroup, grouped
-from fsl_sweep.orchestrator.errors import BadData, TrialFailure
+from fsl_sweep.orchestrator.errors import BadData, Diverged, TrialFailure
 from fsl_sweep.orchestrator.records.measures import TaskScores
 
 
@@ -85,13 +85,11 @@ def check_shape(logits: Tensor, wanted: tuple[int, ...], learner: object) -> Non
 
 
 def check_numbers(logits: Float[Tensor, "n ..."], what: str) -> None:
-    """Raise TrialFailure if logits, of so many tasks or images, are not all finite.
+    """Raise Diverged if logits, of so many tasks or images, are not all finite.
 
     Their argmax would still be a class, and a learner that has broken down would look like one that
     guesses.
     """
     broken = int((~torch.isfinite(logits)).flatten(1).any(dim=1).sum())
     if broken:
-        raise TrialFailure(
-            f"the learner's answers to {broken} of {len(logits)} {what} are not numbers"
-        )
+        raise Diverged(f"the learner's answers to {broken} of {len(logits)} {what} are not numbers")

@@ -28,6 +28,7 @@ class Prepared:
     sweep: SweepFile
     ledger: Ledger
     only: tuple[str, ...]
+    retry: tuple[str, ...] = ()
 
     @cached_property
     def plan(self) -> Plan:
@@ -112,6 +113,7 @@ def prepare(
     output: Path | None = None,
     overrides: Sequence[str] = (),
     only: Sequence[str] = (),
+    retry: Sequence[str] = (),
 ) -> Prepared:
     """Read and check a sweep; nothing is written and no data is read.
 
@@ -120,14 +122,17 @@ def prepare(
         output: the run folder; ``runs/NAME`` by default.
         overrides: ``KEY=VALUE`` texts, which change the file.
         only: methods to run; all by default.
+        retry: trials to run again from the beginning, as of `upkeep.retrying.check_retry`.
 
     Raises:
         ConfigError: the file, an option or a name in it is wrong.
     """
-    return prepared_from(load_sweep(source, overrides), output, only)
+    return prepared_from(load_sweep(source, overrides), output, only, retry)
 
 
-def prepared_from(sweep: SweepFile, output: Path | None, only: Sequence[str] = ()) -> Prepared:
+def prepared_from(
+    sweep: SweepFile, output: Path | None, only: Sequence[str] = (), retry: Sequence[str] = ()
+) -> Prepared:
     """Check a sweep that has been read. Arguments and exceptions as of `prepare`."""
     config = sweep.config
     with blaming(sweep.where, sweep.overrides, sweep.place):
@@ -137,7 +142,7 @@ def prepared_from(sweep: SweepFile, output: Path | None, only: Sequence[str] = (
                 raise ConfigError("", "--only", problem)
         _check_selectors(config)
     ledger = Ledger(output or Path("runs") / config.name)
-    return Prepared(sweep, ledger, tuple(only))
+    return Prepared(sweep, ledger, tuple(only), tuple(retry))
 
 
 def _check_selectors(config: SweepConfig) -> None:

@@ -13,6 +13,7 @@ from fsl_sweep.orchestrator.planning.prepare import Prepared, prepared_from
 from fsl_sweep.orchestrator.sweepfile.grammar import SweepConfig
 from fsl_sweep.orchestrator.sweepfile.laptop import SECTION, variant_name
 from fsl_sweep.orchestrator.sweepfile.reading import SweepFile, load_sweep
+from fsl_sweep.orchestrator.sweepfile.text import of_run_folder
 
 
 def prepare_variant(
@@ -22,21 +23,27 @@ def prepare_variant(
     only: Sequence[str] = (),
     laptop: bool | None = None,
     notify: Callable[[str], None] = lambda _: None,
+    retry: Sequence[str] = (),
 ) -> Prepared:
     """Prepare a sweep, or its laptop variant.
 
     Args:
-        source: as of `prepare`.
+        source: as of `prepare`; where trials are run again, a run folder too, which is planned as
+            it was last.
         output: as of `prepare`.
         overrides: as of `prepare`.
         only: as of `prepare`.
         laptop: whether to take the variant; None takes it where the run folder holds it, and where
             data are not on this machine.
         notify: called with what is run in place of what was asked for.
+        retry: as of `prepare`.
 
     Raises:
         ConfigError: as `prepare`; or the variant is asked for and the file has none.
     """
+    if retry and output is None and isinstance(source, str) and (run := of_run_folder(source)):
+        output, (source, noted, held) = Path(source), run
+        overrides, laptop = [*noted, *overrides], held if laptop is None else laptop
     sweep = load_sweep(source, overrides)
     if sweep.laptop is None:
         if laptop:
@@ -45,11 +52,11 @@ def prepare_variant(
                 "or write a section of overrides (docs/sweep-file.md)"
             )
             raise ConfigError(sweep.where, SECTION, problem)
-        return prepared_from(sweep, output, only)
+        return prepared_from(sweep, output, only, retry)
     why = _why(sweep, output) if laptop is None else ""
     if not laptop and not why:
-        return prepared_from(sweep, output, only)
-    prepared = prepared_from(sweep.laptop(), output, only)
+        return prepared_from(sweep, output, only, retry)
+    prepared = prepared_from(sweep.laptop(), output, only, retry)
     name, remark = prepared.sweep.config.name, prepared.sweep.stands_in
     refuses = "; --no-laptop refuses that" if why else ""
     notify(f"{why} Running the laptop variant {name}: {remark}{refuses}.".lstrip())

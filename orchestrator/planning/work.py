@@ -42,7 +42,7 @@ def expected_seconds(
     """
     paces: dict[str, list[float]] = {}
     for history in histories:
-        if history.complete:
+        if history.complete and not history.diverged:
             spent = history.curves["train_seconds"] + history.curves["evaluation_seconds"]
             paces.setdefault(history.method, []).append(float(spent.sum() / history.epochs[-1]))
     if not paces or not pending:

@@ -251,8 +251,10 @@ _Record = tuple[TrialHistory, Path]
 def _joined(first: _Record, second: _Record) -> _Record:
     """Return the fuller of two records of a trial, which agree where both have an epoch."""
     (a, place), (b, other) = first, second
-    if a.complete and b.complete and not np.array_equal(a.epochs, b.epochs):
-        what: str | None = f"{len(a.epochs)} and {len(b.epochs)} epochs"
+    if a.complete and b.complete and a.diverged != b.diverged:
+        what: str | None = "one diverged, the other did not"
+    elif a.complete and b.complete and not np.array_equal(a.epochs, b.epochs):
+        what = f"{len(a.epochs)} and {len(b.epochs)} epochs"
     else:
         what = _first_difference(a, b)
     if what is not None:

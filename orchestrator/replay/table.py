@@ -201,7 +201,7 @@ def _cautions(
             "comparisons and no resampling."
         )
     ran: dict[str, set[tuple[int, ...]]] = {}
-    for trial in (trial for trial in trials if len(trial.epochs)):
+    for trial in (trial for trial in trials if len(trial.epochs) and not trial.diverged):
         ran.setdefault(trial.method, set()).add(tuple(trial.epochs.tolist()))
     if differing := [method for method, epochs in ran.items() if len(epochs) > 1]:
         cautions.append(

@@ -46,7 +46,8 @@ def by_benchmark(path: Path, table: "pd.DataFrame") -> dict[str | None, "pd.Data
 def checked_table(where: str, table: "pd.DataFrame") -> "pd.DataFrame":
     """Return the table with whole numbers as int64, ``fold`` -1 for none, accuracies as float64.
 
-    ``task`` and ``set`` are there only where they are filled.
+    Empty accuracies are NaN: their trials diverged. ``task`` and ``set`` are there only where they
+    are filled.
 
     Args:
         where: the beginning of each message.
@@ -142,14 +143,21 @@ class _Rows:
         self.table[column] = texts.str.partition(".")[0].astype(np.int64)
 
     def accuracies(self) -> None:
-        """Make accuracies float64, and allow only those in [0, 1] but for training loss."""
+        """Make accuracies float64, NaN where they are empty; allow [0, 1] but for training loss."""
         import pandas as pd
 
-        values = pd.to_numeric(self.table["accuracy"], errors="coerce").to_numpy(np.float64)
-        self.refuse(~np.isfinite(values), "accuracy", "is not a finite number")
-        if not pd.api.types.is_numeric_dtype(self.table["accuracy"]):
+        cells = self.table["accuracy"]
+        values = pd.to_numeric(cells, errors="coerce").to_numpy(np.float64)
+        empty, numeric = np.isnan(values), pd.api.types.is_numeric_dtype(cells)
+        if empty.any() and not numeric:
+            empty = (cells.str.strip() == "").to_numpy(bool)
+        advice = "; leave it empty where the trial diverged"
+        self.refuse(~np.isfinite(values) & ~empty, "accuracy", f"is not a finite number{advice}")
+        if empty.all():
+            raise BadData(f"{self.where}: column 'accuracy' holds no number.")
+        if not numeric:
             # Digit for digit: the reader above may be off by the last bit.
-            values = np.array([float(text) for text in self.table["accuracy"]])
+            values = np.array([float(text) for text in cells.mask(empty, "nan")])
         outside = (self.table["measure"] != "train_loss").to_numpy() & ((values < 0) | (values > 1))
         percent = outside.any() and values[outside].min() >= 0 and values[outside].max() <= 100
         advice = "; these look like percentages: divide them by 100" if percent else ""

@@ -34,8 +34,11 @@ def trials_of(where: str, table: "pd.DataFrame") -> list[TrialHistory]:
 
     What no full trial holds, such as ``base``, is NaN. ``where`` begins each message.
 
+    A trial diverged at the first epoch with an empty accuracy, and has no record from there on.
+
     Raises:
-        BadData: a measure, an epoch or a task is missing from a trial.
+        BadData: a measure, an epoch or a task is missing from a trial, or accuracies follow an
+            empty one.
     """
     counts = table.groupby("method")["configuration"].nunique().to_dict()
     held, common = _held(table), TaskNames()
@@ -48,7 +51,7 @@ def trials_of(where: str, table: "pd.DataFrame") -> list[TrialHistory]:
 
 def _held(table: "pd.DataFrame") -> set[tuple[str, str]]:
     """Return measures and task sets that full trials have rows of: each trial needs all of them."""
-    full = table[table["fold"] < 0]
+    full = table[(table["fold"] < 0) & table["accuracy"].notna()]
     if "set" in table:
         return set(full[["measure", "set"]].itertuples(index=False, name=None))
     return {*product(full["measure"].unique(), TASK_SETS)}
@@ -59,13 +62,31 @@ class _Trial:
     """The rows of one trial."""
 
     def __init__(self, where: str, key: tuple[object, ...], rows: "pd.DataFrame") -> None:
-        self.where, self.rows = where, rows
+        self.where = where
         self.method, self.configuration, seed, fold = map(str, key)
         self.seed, self.fold = int(seed), int(fold)
-        self.epochs = np.unique(rows["epoch"].to_numpy())
+        self.rows, self.end = self._recorded(rows)
+        self.epochs = np.unique(self.rows["epoch"].to_numpy())
 
     def __str__(self) -> str:
         return _named(self.method, self.configuration, self.seed, self.fold)
+
+    def _recorded(self, rows: "pd.DataFrame") -> tuple["pd.DataFrame", TrialEnd]:
+        """Return the rows before the trial diverged, and how it ended."""
+        lost = np.isnan(rows["accuracy"].to_numpy())
+        if not lost.any():
+            return rows, TrialEnd("done")
+        first = rows[lost].sort_values("epoch", kind="stable").iloc[0]
+        epoch = int(first["epoch"])
+        late = rows[~lost & (rows["epoch"] >= epoch).to_numpy()]
+        if len(late):
+            raise BadData(
+                f"{self.where}: row {late.index[0]}: {self} has an accuracy at epoch "
+                f"{late['epoch'].iloc[0]}, but row {first.name}, of epoch {epoch}, is empty, which "
+                "says that the trial diverged there: all of its rows from that epoch on must be "
+                "empty. If it did not diverge, fill in what is missing."
+            )
+        return rows[~lost], TrialEnd("diverged", f"its scores are empty from epoch {epoch} on")
 
     def history(self, several: bool, held: ScoreKeys, common: TaskNames) -> TrialHistory:
         """Make the trial; ``several`` says whether its method has other configurations."""
@@ -82,7 +103,7 @@ class _Trial:
             epochs=self.epochs,
             curves=curves,
             scores={key: self._scores(key, held, common) for key in SCORE_KEYS},
-            end=TrialEnd("done"),
+            end=self.end,
         )
 
     def _scores(self, key: ScoreKey, held: ScoreKeys, common: TaskNames) -> ScoreTable:
@@ -173,7 +194,8 @@ def _trial_id(method: str, configuration: str, seed: int, fold: int | None) -> s
 def _check_seeds(where: str, trials: Sequence[TrialHistory]) -> None:
     """Check that a configuration's seeds and folds have the same epochs until one of them ends."""
     longest: dict[tuple[str, str], TrialHistory] = {}
-    for trial in sorted(trials, key=lambda trial: -trial.epochs[-1]):
+    recorded = [trial for trial in trials if len(trial.epochs)]
+    for trial in sorted(recorded, key=lambda trial: -trial.epochs[-1]):
         other = longest.setdefault((trial.method, trial.configuration), trial)
         odd = np.setxor1d(trial.epochs[:-1], other.epochs[other.epochs < trial.epochs[-1]])
         names = [_named(t.method, t.configuration, t.seed, t.fold) for t in (trial, other)]
@@ -182,7 +204,7 @@ def _check_seeds(where: str, trials: Sequence[TrialHistory]) -> None:
                 f"{where}: {names[0]} and {names[1]} have different epochs: epoch {odd[0]} is in "
                 "only one of them, and both went on after it. Add its rows, or remove one trial."
             )
-        with_loss = ["train_loss" in t.curves for t in (trial, trials[0])]
+        with_loss = ["train_loss" in t.curves for t in (trial, recorded[0])]
         if trial.fold is None and with_loss[0] != with_loss[1]:
             raise BadData(
                 f"{where}: some trials have rows of train_loss and others, such as {names[0]} or "

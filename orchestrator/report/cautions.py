@@ -56,7 +56,8 @@ def cautions_of(report: Content) -> tuple[str, ...]:
 
 def grave_cautions(report: RunContent) -> tuple[str, ...]:
     """Return what may make the answer wrong: what is lost or stopped, and the plan's cautions."""
-    lost = (*_failures(report), *stopped(report.completeness), *_left_out(report))
+    ended = (*stopped(report.completeness), *_diverged(report))
+    lost = (*_failures(report), *ended, *_left_out(report))
     return (*lost, *report.info.cautions)
 
 
@@ -147,6 +148,26 @@ def _unfinished(report: RunContent) -> Iterable[str]:
         )
 
 
+def _diverged(report: RunContent) -> Iterable[str]:
+    """Name the seeds in which every configuration of a method diverged, by strategy."""
+    strategies: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    for (method, strategy), seeds in report.selected.diverged.items():
+        strategies.setdefault((method, seeds), []).append(str(strategy))
+    for (method, seeds), names in strategies.items():
+        several = report.completeness.divergence[method].of_configurations > 1
+        who = f"All configurations of {method}" if several else method
+        every = len(names) == len(report.selected.strategies)
+        under = "" if every else f" under {some(names)}"
+        shown = f"seed{'s' if seeds[1:] else ''} {', '.join(map(str, seeds))}"
+        if len(seeds) == report.completeness.seeds[method][1]:
+            yield f"{who} diverged in every seed{under}: there is no result."
+            continue
+        yield (
+            f"{who} diverged in {shown}{under}: what is reported is of the other seeds, which "
+            "flatters it."
+        )
+
+
 def _left_out(report: RunContent) -> Iterable[str]:
     for under in report.over_protocols:
         if under.damaged:
@@ -159,6 +180,8 @@ def _left_out(report: RunContent) -> Iterable[str]:
     methods_of: dict[str, list[str]] = {}
     for method in report.selected.methods:
         lost = [strategy for strategy in strategies if (method, strategy) not in cells]
+        if lost and all((method, strategy) in report.selected.diverged for strategy in lost):
+            continue
         if lost and len(lost) == len(strategies):
             yield f"{method} is left out of the table: {_why_left_out(report, method)}."
         elif names := [str(s) for s in lost if not by_missing_loss(report, method, s.snapshot)]:

@@ -122,7 +122,8 @@ class Run:
 
         by = question.chosen_by
         histories = self._histories(question.protocol, by)
-        if by is not None and by.name != MAIN and not any(trial.complete for trial in histories):
+        measured = any(trial.complete and len(trial.epochs) for trial in histories)
+        if by is not None and by.name != MAIN and not measured:
             raise RunFolderError(
                 f"No trial is measured whole under '{by.name}' ({by.protocol.described}), and only "
                 "such a protocol can choose. `fsl-sweep measure RUN "
@@ -134,7 +135,7 @@ class Run:
 
     @property
     def complete(self) -> bool:
-        """Return whether every planned trial is done and whole."""
+        """Return whether every planned trial is done, or diverged, and whole."""
         return all(trial.complete and not trial.damaged for trial in self.histories)
 
     def __repr__(self) -> str:
@@ -461,7 +462,8 @@ class Run:
         def chosen(evidence: "Evidence") -> "list[ChosenSnapshot]":
             if not evidence.selected.selections:
                 left_out = (*evidence.completeness.problems, *evidence.selected.left_out)
-                why = f": {left_out[0].reason}" if left_out else ", but keeps several"
+                diverged = ": every configuration diverged" if evidence.selected.diverged else ""
+                why = f": {left_out[0].reason}" if left_out else diverged or ", but keeps several"
                 raise RunFolderError(
                     f"{snapshot} / {hyperparameter} chose no snapshot of {method}{why}."
                 )

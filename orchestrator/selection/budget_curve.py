@@ -8,6 +8,7 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.snapshot import Snapshot
+from fsl_sweep.orchestrator.selection.candidates import candidates_of
 from fsl_sweep.orchestrator.selection.choices import Chosen, read_once
 from fsl_sweep.orchestrator.selection.completeness import replicates_of
 from fsl_sweep.orchestrator.selection.results import Selected, Selection, over_seeds
@@ -49,7 +50,8 @@ def regret_by_budget(
 ) -> tuple[BudgetPoint, ...]:
     """Return the regret at budgets from 1 to one evaluation for each configuration.
 
-    Only of methods without an incomplete replicate. A budget that is too small for an allocation to
+    Only of methods without an incomplete replicate; a seed in which every configuration diverged is
+    left out. A budget that is too small for an allocation to
     give each configuration a task has no point, and neither has one whose choice is not measured
     on the report tasks.
 
@@ -68,14 +70,19 @@ def regret_by_budget(
         selections = [choice for choice in selected.selections if choice.method == method]
         references = {choice.seed: choice.regret + choice.means["novel"] for choice in selections}
         trials = {seed: group for (name, seed), group in replicates.items() if name == method}
-        if not selections or set(references) != set(trials):
+        lost = {
+            s for (name, _), seeds in selected.diverged.items() if name == method for s in seeds
+        }
+        if not selections or set(references) | lost != set(trials):
             continue
         choices = [choice for choice in selections if choice.strategy == selections[0].strategy]
-        once = {seed: [read_once(trial) for trial in group] for seed, group in trials.items()}
+        once = {seed: [*map(read_once, trials[seed])] for seed in trials if seed in references}
         chosen = Chosen([*(trial for group in once.values() for trial in group), *folds])
         for name in first:
+            every = {s: candidates_of(group, chosen.selector(name)) for s, group in once.items()}
+            rivals = {seed: group for seed, group in every.items() if group}
             try:
-                left = [chosen.candidates(group, name) for group in once.values()]
+                left = [chosen.candidates(group, name) for group in rivals.values()]
             except SelectionError:
                 continue
             regrets = [
@@ -83,9 +90,9 @@ def regret_by_budget(
                     trial.trial: references[seed] - Snapshot(trial, candidate.epoch).mean("novel")
                     for trial, candidate in zip(group, candidates, strict=True)
                 }
-                for (seed, group), candidates in zip(once.items(), left, strict=True)
+                for (seed, group), candidates in zip(rivals.items(), left, strict=True)
             ]
-            for allocation in allocations:
+            for allocation in allocations if rivals else ():
                 curves += _curve(choices, name, allocation, left, regrets, points)
     return tuple(curves)
 

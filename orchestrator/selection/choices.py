@@ -8,8 +8,10 @@ from typing import final
 
 import numpy as np
 
+from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.selection.completeness import FoldTrials
+from fsl_sweep.orchestrator.selection.candidates import candidates_of, leaves_nothing
+from fsl_sweep.orchestrator.selection.completeness import FoldTrials, replicates_of
 from fsl_sweep.orchestrator.selectors import (
     Candidate,
     HyperparameterSelector,
@@ -28,13 +30,20 @@ class Chosen:
     """The choices of snapshot selectors, by name, in the trials of one report; made once.
 
     Attributes:
-        planned: one history for each planned trial, recorded or not.
-        folds: the trials of class folds among them.
+        planned: one history for each planned trial, recorded or not; without the full trials that
+            diverged before their first snapshot.
+        replicates: the full ones among them by method and seed; none where all are left out.
+        folds: the trials of class folds.
     """
 
     def __init__(self, histories: Iterable[TrialHistory]) -> None:
-        self.planned = list(histories)
-        self.folds = FoldTrials(self.planned)
+        every = list(histories)
+        self.planned = [t for t in every if t.fold is not None or not leaves_nothing(t)]
+        self.replicates = {
+            replicate: [trial for trial in trials if not leaves_nothing(trial)]
+            for replicate, trials in replicates_of(every).items()
+        }
+        self.folds = FoldTrials(every)
         self._histories: dict[int, History] = {}
         self._selectors: dict[str, SnapshotSelector] = {}
         self._epochs: dict[str, dict[int | bytes, int]] = {}
@@ -54,6 +63,8 @@ class Chosen:
     def epoch(self, trial: TrialHistory, name: str) -> int:
         """Return the epoch that the selector chooses. Raises SelectionError if it cannot."""
         selector = self.selector(name)
+        if not candidates_of([trial], selector):
+            raise SelectionError(f"Trial {trial.trial} diverged: '{name}' has no end to choose.")
         if name not in self._epochs:
             self._epochs[name] = self._at_once(selector)
         # A selector that reads no score chooses alike where the epochs are the same.

@@ -35,7 +35,8 @@ def chosen_snapshots(
 def wanted(ledger: Ledger, plan: Plan, which: Which) -> dict[str, Collection[int]]:
     """Return the epochs of each trial that is done: all, the last, or those that strategies chose.
 
-    Class folds only serve to choose: those of ``last`` and ``chosen`` are left out.
+    Class folds only serve to choose: those of ``last`` and ``chosen`` are left out. Nobody chooses
+    the end of a trial that diverged: ``last`` leaves it out too.
     """
     if which == "chosen":
         chosen: dict[str, set[int]] = defaultdict(set)
@@ -46,8 +47,9 @@ def wanted(ledger: Ledger, plan: Plan, which: Which) -> dict[str, Collection[int
     for planned in plan.trials:
         storage = ledger.trial(planned.id)
         end = None if storage.unfinished(planned, None) else storage.read_end()
-        failed = end is None or end.status == "failed"  # no report shows anything of it
-        if failed or (which == "last" and planned.fold is not None):
+        if end is None or end.status == "failed":  # no report shows anything of it
+            continue
+        if which == "last" and (planned.fold is not None or end.status == "diverged"):
             continue
         epochs = [*storage.snapshots()]
         recorded[planned.id] = epochs if which == "all" else epochs[-1:]

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import final
+from typing import Any, final
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selection.results import LeftOut
@@ -27,7 +27,7 @@ def why_unusable(trial: TrialHistory) -> str | None:
         return f"failed: {trial.end.reason or 'no reason recorded'}"
     if trial.stopped_early:
         return "stopped by its budget before its first snapshot"
-    if len(trial.epochs) == 0:
+    if len(trial.epochs) == 0 and not trial.diverged:
         return "ended before its first snapshot was measured"
     if trial.unmeasured:
         count = f"{trial.unmeasured} of {counted(len(trial.epochs), 'snapshot')}"
@@ -70,10 +70,14 @@ class FoldTrials:
                 self._folds[trial.method].add(trial.fold)
 
     def of(self, trial: TrialHistory) -> tuple[TrialHistory, ...]:
-        """Return the fold trials of a full trial, in order; none unless every one is complete."""
-        if self.gaps(trial):
+        """Return the fold trials of a full trial, in order; none unless each ended as planned."""
+        if self.gaps(trial) or self.diverged(trial):
             return ()
         return tuple(history for _, history in sorted(self._trials.get(_key(trial), {}).items()))
+
+    def diverged(self, trial: TrialHistory) -> bool:
+        """Return whether a fold of a full trial diverged."""
+        return any(fold.diverged for fold in self._trials.get(_key(trial), {}).values())
 
     def gaps(self, trial: TrialHistory) -> list[LeftOut]:
         """Return the incomplete folds of a full trial, and why."""
@@ -100,22 +104,63 @@ def _key(trial: TrialHistory) -> tuple[str, str, int]:
 
 
 @dataclass(frozen=True)
+class Divergence:
+    """What diverged of a method, class folds included.
+
+    Attributes:
+        trials, of: how many trials diverged, and how many have an outcome.
+        configurations: the hyperparameters of those of which a trial diverged, in plan order.
+        of_configurations: how many configurations have an outcome.
+        seeds: in which a trial diverged, ascending.
+        snapshots: whether some of the trials recorded snapshots before.
+    """
+
+    trials: int
+    of: int
+    configurations: tuple[Mapping[str, Any], ...]
+    of_configurations: int
+    seeds: tuple[int, ...]
+    snapshots: bool
+
+
+def divergence_of(outcomes: Iterable[TrialHistory]) -> dict[str, Divergence]:
+    """Return what diverged of each method, in plan order, from the trials that have an outcome."""
+    methods: dict[str, list[TrialHistory]] = defaultdict(list)
+    for trial in outcomes:
+        methods[trial.method].append(trial)
+    return {
+        method: Divergence(
+            trials=len(lost),
+            of=len(trials),
+            configurations=tuple({t.configuration: t.hyperparameters for t in lost}.values()),
+            of_configurations=len({trial.configuration for trial in trials}),
+            seeds=tuple(sorted({trial.seed for trial in lost})),
+            snapshots=any(len(trial.epochs) for trial in lost),
+        )
+        for method, trials in methods.items()
+        if (lost := [trial for trial in trials if trial.diverged])
+    }
+
+
+@dataclass(frozen=True)
 class Completeness:
     """How much of the plan is there. A trial that two methods share counts once.
 
     Attributes:
-        planned, done, failed, missing: numbers of trials; missing ones are neither done nor
-            failed: not run, unfinished, or damaged.
+        planned, done, diverged, failed, missing: numbers of trials; missing ones are none of
+            these: not run, unfinished, or damaged.
         stopped: those that their time budget stopped, of each method.
         stopped_early: how many of these have no snapshot: neither done, failed nor missing.
-        problems: all trials that are not done, and why.
+        problems: all trials that are neither done nor diverged, and why.
         unmeasured: how many chosen snapshots are not measured under the protocol of the report.
         seeds: of each method, how many seeds are whole, and how many are planned.
-        trials: of each method, how many trials are done, and how many are planned.
+        trials: of each method, how many trials are done or diverged, and how many are planned.
+        divergence: the methods of which a trial diverged: how many, and which.
     """
 
     planned: int
     done: int
+    diverged: int
     failed: int
     missing: int
     stopped: tuple[TrialHistory, ...] = field(repr=False, compare=False)
@@ -124,21 +169,38 @@ class Completeness:
     unmeasured: int
     seeds: Mapping[str, tuple[int, int]]
     trials: Mapping[str, tuple[int, int]]
+    divergence: Mapping[str, Divergence]
 
     @property
     def budget(self) -> int:
         """Return how many trials their time budget stopped."""
         return len({trial.trial for trial in self.stopped})
 
-    def named(self, method: str) -> str:
-        """Return the method, with its whole seeds unless all are whole: ``PN (2 of 3 seeds)``."""
+    def partial(self, method: str) -> bool:
+        """Return whether not all seeds of a method are whole."""
         whole, planned = self.seeds[method]
-        return method if whole == planned else f"{method} ({whole} of {counted(planned, 'seed')})"
+        return whole < planned
+
+    def named(self, method: str) -> str:
+        """Return the method, with what is missing of it: ``PN (2 of 3 seeds, 1 of 6 diverged)``.
+
+        Its whole seeds, unless all are whole; and how many of its trials diverged, if any.
+        """
+        whole, planned = self.seeds[method]
+        facts = [f"{whole} of {counted(planned, 'seed')}"] if self.partial(method) else []
+        if lost := self.divergence.get(method):
+            facts.append(f"{lost.trials} of {lost.of} diverged")
+        return f"{method} ({', '.join(facts)})" if facts else method
+
+    @property
+    def ended(self) -> int:
+        """Return how many trials have an outcome: are done, or diverged."""
+        return self.done + self.diverged
 
     @property
     def trained(self) -> bool:
-        """Return whether every planned trial is done."""
-        return self.done == self.planned
+        """Return whether every planned trial has an outcome."""
+        return self.ended == self.planned
 
     @property
     def complete(self) -> bool:
@@ -152,9 +214,12 @@ def completeness_of(histories: Sequence[TrialHistory], unmeasured: int) -> Compl
     problems = gaps_of(distinct)
     failed = sum(gap.reason.startswith("failed") for gap in problems)
     early = sum(trial.stopped_early for trial in distinct)
+    outcomes = [trial for trial in histories if why_unusable(trial) is None]
+    diverged = len({trial.trial for trial in outcomes if trial.diverged})
     return Completeness(
         planned=len(distinct),
-        done=len(distinct) - len(problems),
+        done=len(distinct) - len(problems) - diverged,
+        diverged=diverged,
         failed=failed,
         missing=len(problems) - failed - early,
         stopped=tuple(t for t in histories if t.end is not None and t.end.status == "budget"),
@@ -162,7 +227,8 @@ def completeness_of(histories: Sequence[TrialHistory], unmeasured: int) -> Compl
         problems=tuple(problems),
         unmeasured=unmeasured,
         seeds=_counts(_seeds(complete_replicates(histories)), _seeds(histories)),
-        trials=_counts([t for t in histories if why_unusable(t) is None], histories),
+        trials=_counts(outcomes, histories),
+        divergence=divergence_of(outcomes),
     )
 
 

@@ -65,8 +65,8 @@ class Evidence:
 
     @cached_property
     def complete(self) -> list[TrialHistory]:
-        """Return the trials of complete seeds: what is said is of these."""
-        return complete_replicates(self.histories)
+        """Return the trials of complete seeds that leave a candidate: what is said is of these."""
+        return self.chosen.planned
 
     @cached_property
     def completeness(self) -> Completeness:
@@ -77,7 +77,7 @@ class Evidence:
     @cached_property
     def chosen(self) -> Chosen:
         """Return the choices of snapshot selectors in the complete seeds."""
-        return Chosen(self.complete)
+        return Chosen(complete_replicates(self.histories))
 
     @cached_property
     def selected(self) -> Selected:

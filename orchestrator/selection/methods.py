@@ -27,6 +27,7 @@ from fsl_sweep.orchestrator.statistics import (
 from fsl_sweep.orchestrator.statistics.components import Accuracies
 from fsl_sweep.orchestrator.statistics.moderation import DRAWS_NOTHING, SeedVariance
 from fsl_sweep.orchestrator.statistics.ties import comparable
+from fsl_sweep.orchestrator.text.printed import counted
 
 PREDICTORS: tuple[Measure, ...] = ("val", "base")
 
@@ -42,6 +43,8 @@ class Summary:
         regret: mean over seeds, with its interval over seeds; None if there is no oracle.
         novel_evaluations: snapshots whose novel scores the strategy read, over all seeds.
         choices: the selections behind the cell, one for each seed.
+        diverged: seeds that have none, because every configuration diverged there: the numbers are
+            of the others, which flatters the method.
     """
 
     method: str
@@ -50,6 +53,13 @@ class Summary:
     regret: Interval | None
     novel_evaluations: int
     choices: tuple[Selection, ...]
+    diverged: tuple[int, ...] = ()
+
+    @property
+    def lost_seeds(self) -> str | None:
+        """Say ``PN diverged in 1 of 3 seeds``; None where it has all of its seeds."""
+        lost, planned = len(self.diverged), len(self.diverged) + len(self.choices)
+        return f"{self.method} diverged in {lost} of {counted(planned, 'seed')}" if lost else None
 
     @property
     def base_weight(self) -> float | None:
@@ -183,12 +193,24 @@ def summarise(selected: Selected) -> tuple[Summary, ...]:
             regret=over_seeds(regrets, cell) if np.isfinite(regrets).all() else None,
             novel_evaluations=sum(choice.novel_evaluations for choice in cell),
             choices=cell,
+            diverged=selected.diverged.get((method, strategy), ()),
         )
         for method in selected.methods
         for strategy in selected.strategies
         if (cell := selected.cell(method, strategy))
         for regrets in [[choice.regret for choice in cell]]
     )
+
+
+def of_all_seeds(summaries: Sequence[Summary]) -> list[Summary]:
+    """Return the cells with every seed that any strategy of their method has.
+
+    The others lost seeds that diverged, and would be compared with strategies that kept them.
+    """
+    shared: dict[str, set[int]] = {}
+    for cell in summaries:
+        shared[cell.method] = shared.get(cell.method, {*cell.diverged}) & {*cell.diverged}
+    return [cell for cell in summaries if {*cell.diverged} == shared[cell.method]]
 
 
 def rank_correlations(

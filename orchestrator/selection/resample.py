@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from fsl_sweep.orchestrator.records.measures import Measure, TaskSet, TrialHistory
+from fsl_sweep.orchestrator.selection.candidates import candidates_of
 from fsl_sweep.orchestrator.selection.choices import single_selector
 from fsl_sweep.orchestrator.selection.completeness import FoldTrials, replicates_of
 from fsl_sweep.orchestrator.selection.replicate import ResampledReplicate, ResampledTrial
@@ -111,19 +112,24 @@ def resample(
     with threadpool_limits(1 if alone else None, "blas"):
         for (method, seed), trials in replicates_of(histories).items():
             cells = {s: selected.cell(method, s) for s in selected.strategies}
-            choices = {s: c for s, cell in cells.items() for c in cell if c.seed == seed}
-            wanted = [*choices]
-            for choice in choices.values():
+            chosen = {s: c for s, cell in cells.items() for c in cell if c.seed == seed}
+            for choice in chosen.values():
                 choice.scores("novel")  # which comparisons need: read while the file is open
-            crossed = any(strategy.cross_validated for strategy in wanted)
-            resampled = [
-                ResampledTrial(t, draws, groups, folds.of(t) if crossed else ()) for t in trials
-            ]
-            replicate = ResampledReplicate(resampled, draws.resamples, one_by_one)
-            select = replicate.select_highest if alone else replicate.select
-            for s in wanted:
-                chosen, at = select(first[s.snapshot], second[s.hyperparameter])
-                rows[method, s].append(_drawn(resampled, chosen, at, selected.base_weight))
+            crossed = any(strategy.cross_validated for strategy in chosen)
+            resampled = {
+                t.trial: ResampledTrial(t, draws, groups, folds.of(t) if crossed else ())
+                for t in trials
+            }
+            replicates: dict[tuple[str, ...], ResampledReplicate] = {}
+            for s in chosen:
+                among = folds if s.cross_validated else None
+                names = tuple(t.trial for t in candidates_of(trials, first[s.snapshot], among))
+                rivals = [resampled[name] for name in names]
+                if names not in replicates:
+                    replicates[names] = ResampledReplicate(rivals, draws.resamples, one_by_one)
+                select = replicates[names].select_highest if alone else replicates[names].select
+                picked, at = select(first[s.snapshot], second[s.hyperparameter])
+                rows[method, s].append(_drawn(rivals, picked, at, selected.base_weight))
     over = "classes" if classes else "tasks"
     return tuple(
         _cell(selected.cell(method, s), known, draws, over)

@@ -230,6 +230,8 @@ class Selected:
         picks: what the strategies chose, measured or not; the selections without report scores.
         oracles: by method and seed, what oracle / oracle chose, which regret is measured against;
             None if it could not.
+        diverged: by method and strategy, the seeds in which every configuration diverged, so that
+            the strategy had no candidate: its cell is of the other seeds.
     """
 
     methods: tuple[str, ...]
@@ -242,6 +244,8 @@ class Selected:
     oracles: Mapping[tuple[str, int], Snapshot | None] = field(
         default_factory=dict, repr=False, compare=False
     )
+
+    diverged: Mapping[tuple[str, Strategy], tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def unmeasured(self) -> tuple[LeftOut, ...]:

@@ -3,7 +3,8 @@
 Selectors choose on the *selection* tasks; reported numbers come from the *report* tasks. Only whole
 replicates take part, so that an unfinished trial's early peak never wins: what depends on a
 missing, failed or damaged trial is left out. A missing class fold leaves out only cross-validated
-strategies. What is reported is the full trial, at the epoch that the snapshot selector chose.
+strategies. A trial that diverged is a candidate that loses (`candidates`). What is reported is the
+full trial, at the epoch that the snapshot selector chose.
 
 Source: "Two Sides of Meta-Learning Evaluation", section 5.1 and appendix F.
 """
@@ -21,8 +22,14 @@ from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, ScoreTable, TrialHistory
 from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.replay.lacking import unknown
+from fsl_sweep.orchestrator.selection.candidates import candidates_of
 from fsl_sweep.orchestrator.selection.choices import Chosen, recorded, seen, single_selector
-from fsl_sweep.orchestrator.selection.completeness import gaps_of, replicates_of, why_unusable
+from fsl_sweep.orchestrator.selection.completeness import (
+    FoldTrials,
+    Replicate,
+    gaps_of,
+    why_unusable,
+)
 from fsl_sweep.orchestrator.selection.results import (
     Front,
     LeftOut,
@@ -81,31 +88,35 @@ def select(
     second = {name: s for name, s in named.items() if isinstance(s, HyperparameterSelector)}
     keepers = {name: s for name, s in named.items() if isinstance(s, FrontSelector)}
     read_folds = any(map(is_cross_validated, (*first.values(), *named.values())))
-    replicates = replicates_of(chosen.planned)
     picks: list[Selection] = []
     fronts: list[Front] = []
     left_out: list[LeftOut] = []
     oracles: dict[tuple[str, int], Snapshot | None] = {}
-    for replicate, trials in replicates.items():
+    diverged: dict[tuple[str, Strategy], tuple[int, ...]] = defaultdict(tuple)
+    for replicate, trials in chosen.replicates.items():
         gaps = gaps_of(trials)
         fold_gaps = [gap for trial in trials if read_folds for gap in chosen.folds.gaps(trial)]
         left_out += gaps + fold_gaps
         if not gaps:
             usable = _usable(first, bool(fold_gaps))
-            choices, failed = _choose(trials, chosen, usable, _usable(second, bool(fold_gaps)))
-            kept, not_kept = _fronts(trials, chosen, usable, keepers)
-            oracles[replicate] = _oracle(trials, chosen)
+            seconds, (method, seed) = _usable(second, bool(fold_gaps)), replicate
+            choices, failed, lost = _choose(replicate, trials, chosen, usable, seconds)
+            kept, not_kept = _fronts(replicate, trials, chosen, usable, keepers)
+            oracles[replicate] = _oracle(replicate, trials, chosen)
+            for strategy in lost:
+                diverged[method, strategy] += (seed,)
             picks += choices
             fronts += kept
             left_out += failed + not_kept
     selected = Selected(
-        methods=tuple(dict.fromkeys(method for method, _ in replicates)),
+        methods=tuple(dict.fromkeys(method for method, _ in chosen.replicates)),
         strategies=tuple(_strategy(s, t) for s, t in product(first.items(), second.items())),
         selections=(),
         left_out=tuple(left_out),
         base_weight=base_weight,
         picks=tuple(picks),
         oracles=oracles,
+        diverged=dict(diverged),
     )
     return replace(measured(selected, chosen.planned), fronts=tuple(fronts))
 
@@ -169,36 +180,51 @@ def _strategy(
 
 
 def _choose(
+    replicate: Replicate,
     trials: Sequence[TrialHistory],
     chosen: Chosen,
     first: Mapping[str, SnapshotSelector],
     second: Mapping[str, HyperparameterSelector],
-) -> tuple[list[Selection], list[LeftOut]]:
-    """Return what the strategies choose of one replicate, and what could not choose."""
-    method, seed = trials[0].method, trials[0].seed
+) -> tuple[list[Selection], list[LeftOut], list[Strategy]]:
+    """Return what strategies choose of one replicate, what could not, and what had no candidate."""
     picks: list[Selection] = []
     failed: list[LeftOut] = []
+    diverged: list[Strategy] = []
     for name, selector in first.items():
         try:
-            left = [(trial, trial.index(chosen.epoch(trial, name))) for trial in trials]
+            rivals = candidates_of(trials, selector, _folds(chosen, selector))
+            left = [(trial, trial.index(chosen.epoch(trial, name))) for trial in rivals]
         except SelectionError as failure:
-            failed.append(LeftOut(method, seed, str(failure), snapshot_selector=name))
+            failed.append(LeftOut(*replicate, str(failure), snapshot_selector=name))
             continue
         for other_name, other in second.items():
+            strategy = _strategy((name, selector), (other_name, other))
+            rivals = candidates_of(trials, selector, _folds(chosen, selector, other))
+            if not rivals:
+                diverged.append(strategy)
+                continue
+            names = {trial.trial for trial in rivals}
+            among = [(trial, row) for trial, row in left if trial.trial in names]
             try:
-                snapshot, spent = _of_configurations(left, other, chosen, name)
+                snapshot, spent = _of_configurations(among, other, chosen, name)
             except SelectionError as failure:
-                failed.append(LeftOut(method, seed, str(failure), None, None, name, other_name))
+                failed.append(LeftOut(*replicate, str(failure), None, None, name, other_name))
                 continue
             if is_oracle(selector):  # it has read all of them before
-                in_folds = trials if reads_each_fold(other) else ()
+                in_folds = rivals if reads_each_fold(other) else ()
                 of_folds = [fold for trial in in_folds for fold in chosen.folds.of(trial)]
-                spent = sum(len(trial.epochs) for trial in [*trials, *of_folds])
-            strategy = _strategy((name, selector), (other_name, other))
-            several = any(len(trial.epochs) > 1 for trial in trials)
-            scored = bool((several and selector.needs) or (len(trials) > 1 and other.needs))
+                spent = sum(len(trial.epochs) for trial in [*rivals, *of_folds])
+            several = any(len(trial.epochs) > 1 for trial in rivals)
+            scored = bool((several and selector.needs) or (len(rivals) > 1 and other.needs))
             picks.append(Selection(snapshot, strategy, spent, by_score=scored))
-    return picks, failed
+    return picks, failed, diverged
+
+
+def _folds(
+    chosen: Chosen, *selectors: SnapshotSelector | HyperparameterSelector | FrontSelector
+) -> FoldTrials | None:
+    """Return the trials of class folds, where one of the selectors reads them."""
+    return chosen.folds if any(map(is_cross_validated, selectors)) else None
 
 
 def _of_configurations(
@@ -224,34 +250,39 @@ def _of_configurations(
     return Snapshot(trial, best.epoch), spent
 
 
-def _oracle(trials: Sequence[TrialHistory], chosen: Chosen) -> Snapshot | None:
+def _oracle(
+    replicate: Replicate, trials: Sequence[TrialHistory], chosen: Chosen
+) -> Snapshot | None:
     """Return what oracle / oracle chooses; None if it cannot."""
     first, second = {ORACLE: chosen.selector(ORACLE)}, {ORACLE: single_selector(ORACLE)}
-    picks, _ = _choose(trials, chosen, first, second)
+    picks, *_ = _choose(replicate, trials, chosen, first, second)
     return picks[0].snapshot if picks else None
 
 
 def _fronts(
+    replicate: Replicate,
     trials: Sequence[TrialHistory],
     chosen: Chosen,
     first: Mapping[str, SnapshotSelector],
     second: Mapping[str, FrontSelector],
 ) -> tuple[list[Front], list[LeftOut]]:
     """Return the fronts of one replicate, and what could not be made."""
-    method, seed = trials[0].method, trials[0].seed
     fronts: list[Front] = []
     failed: list[LeftOut] = []
     for (name, selector), (other_name, other) in product(first.items(), second.items()):
+        rivals = candidates_of(trials, selector, _folds(chosen, selector, other))
+        if not rivals:
+            continue
         try:
-            candidates = chosen.candidates(trials, name)
+            candidates = chosen.candidates(rivals, name)
             front = {candidate.trial for candidate in apply(other, candidates)}
         except SelectionError as failure:
-            failed.append(LeftOut(method, seed, str(failure), None, None, name, other_name))
+            failed.append(LeftOut(*replicate, str(failure), None, None, name, other_name))
             continue
-        points = tuple(Snapshot(t, c.epoch) for t, c in zip(trials, candidates, strict=True))
+        points = tuple(Snapshot(t, c.epoch) for t, c in zip(rivals, candidates, strict=True))
         kept = tuple(point for point in points if point.trial in front)
         oracle = is_oracle(selector) or is_oracle(other)
-        fronts.append(Front(method, seed, name, other_name, oracle, points, kept))
+        fronts.append(Front(*replicate, name, other_name, oracle, points, kept))
     return fronts, failed
 
 

@@ -183,6 +183,8 @@ def _incomplete(evidence: Evidence, name: str) -> RunFolderError:
     if question.protocol is not None and any(gap.epoch is not None for gap in left_out):
         count = len(selected.unmeasured)
         return RunFolderError(wording.unmeasured(count, question.protocol, question.as_planned))
+    if not left_out and any(method == name for method, _ in selected.diverged):
+        return RunFolderError(f"{name} cannot be compared, because it diverged in every seed.")
     why = "nothing could be chosen"
     if left_out:
         first = left_out[0]
@@ -209,10 +211,9 @@ def _over_seeds(evidence: Evidence, names: tuple[str, str]) -> Comparison:
     result = next(pair.result for pair in differences if (pair.a, pair.b) == names)
     question, repeated = evidence.question, {cell.method for cell in evidence.resampled_lead}
     why: list[str | None] = [result.caution]
-    incomplete = [evidence.completeness.named(name) for name in names]
-    if incomplete != [*names]:
-        shown = " and ".join(name for name in incomplete if name not in names)
-        why.append(f"only complete seeds of {shown} take part")
+    there = evidence.completeness
+    if incomplete := [there.named(name) for name in names if there.partial(name)]:
+        why.append(f"only complete seeds of {' and '.join(incomplete)} take part")
     elsewhere = question.protocol not in (None, question.chosen_by)
     if elsewhere and question.protocol and not repeated >= {*names}:
         how = wording.measuring(question.protocol, every=True)

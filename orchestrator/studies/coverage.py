@@ -101,7 +101,7 @@ def _recorded(evidence: Evidence) -> dict[str, int]:
     """Return what the records of a run say: all but its classes.
 
     Training tasks are those of the epochs up to the last recorded one of each trial on all base
-    classes: a trial may have been stopped early. Raises RunFolderError.
+    classes: one may have been stopped early. One that diverged is left out. Raises RunFolderError.
     """
     run = evidence.source.places[0]
     specs = Ledger(run).planned().specs
@@ -116,7 +116,7 @@ def _recorded(evidence: Evidence) -> dict[str, int]:
         (int(trial.epochs[-1]) * spec.batches * spec.train.tasks_per_batch, spec.train.way)
         for trial in evidence.histories
         for spec in [specs[trial.trial]]
-        if trial.fold is None and len(trial.epochs)
+        if trial.fold is None and len(trial.epochs) and not trial.diverged
         if isinstance(spec.train, EpisodicTraining) and isinstance(spec.train.way, int)
     ]
     counts = [tasks for tasks, _ in trained]

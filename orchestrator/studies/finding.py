@@ -73,7 +73,7 @@ class Finding:
         if not self.complete:
             there = self.evidence.completeness
             yield from progress(there)
-            partly = [name for m in there.seeds if (name := there.named(m)) != m]
+            partly = [there.named(method) for method in there.seeds if there.partial(method)]
             if partly:
                 yield blocks.Paragraph(
                     f"Methods with incomplete seeds: {', '.join(partly)}.", "alarm"

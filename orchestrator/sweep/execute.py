@@ -23,6 +23,7 @@ from fsl_sweep.orchestrator.text.printed import counted
 from fsl_sweep.orchestrator.upkeep.pruning import LOST, prunable, prune, prune_ended
 from fsl_sweep.orchestrator.upkeep.recording import locked, note_environment, write_tasks
 from fsl_sweep.orchestrator.upkeep.remaining import Todo, check_there, to_measure
+from fsl_sweep.orchestrator.upkeep.retrying import check_retry, set_aside, to_retry
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.planning.measure_request import MeasureRequest
@@ -75,21 +76,27 @@ def execute(
         notify: called with each remark about the run folder.
 
     Raises:
-        UserError: the data is missing or does not fill an episode, the run folder is in use, or
-            snapshots that are to be measured were pruned.
+        UserError: the data is missing or does not fill an episode, the run folder is in use, a
+            trial that is to be run again is not planned, or snapshots that are to be measured were
+            pruned.
         MachineFailure: Ray did not start or went away, or a disk is full.
     """
     with ExitStack() as stack:
+        if prepared.retry:
+            check_retry(prepared.retry, prepared.plan.ids_of(prepared.only))
         ray = None
         if early := _surely_pending(prepared):
             # Ray takes longer to start than planning and opening the data together.
             ray = stack.enter_context(RayProcess(address, early))
         plan = stack.enter_context(_recording(prepared, *prepared.opened(), notify))
         ledger, chosen = prepared.ledger, plan.ids_of(prepared.only)
-        pending = [trial for trial in ledger.pending(plan) if trial in chosen]
+        again = to_retry(ledger, prepared.retry, [t for t in plan.specs if t in chosen])
         # Before anything is trained: what cannot be measured stops the run.
         known = [protocol for protocol in plan.requested if protocol.snapshots != "chosen"]
-        to_measure(ledger, plan, known, chosen)
+        to_measure(ledger, plan, known, chosen.difference(again))
+        for remark in set_aside(ledger, plan, prepared.retry, again) if prepared.retry else ():
+            notify(remark)
+        pending = [trial for trial in ledger.pending(plan) if trial in chosen]
         retries = prepared.sweep.config.retries
         jobs = _Jobs(ledger, plan, retries, address, following, stack, ray)
         if pending:

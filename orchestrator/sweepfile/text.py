@@ -67,22 +67,35 @@ def noted(text: str, overrides: Sequence[str], laptop: bool = False) -> str:
     return f"{text.rstrip()}\n{notes}" if notes else text
 
 
-def _parted(text: str) -> tuple[str, list[str]]:
-    """Part a text from the notes at its end; return it and the options in them."""
+def _parted(text: str) -> tuple[str, list[str], bool]:
+    """Part a text from its last lines, the overrides, and whether the variant was planned."""
     lines = text.splitlines(keepends=True)
     end = len(lines)
     while end and lines[end - 1].startswith((_NOTE, _LAPTOP)):
         end -= 1
-    options: list[str] = []
-    for line in map(str.strip, lines[end:]):
-        options += ["--laptop"] if line == _LAPTOP else ["--set", line.removeprefix(_NOTE)]
-    return "".join(lines[:end]), options
+    notes = [line.strip() for line in lines[end:]]
+    overrides = [note.removeprefix(_NOTE) for note in notes if note != _LAPTOP]
+    return "".join(lines[:end]), overrides, _LAPTOP in notes
+
+
+def of_run_folder(path: str) -> tuple[str, list[str], bool] | None:
+    """Return the sweep file of a run folder, its last overrides, and whether it is the variant.
+
+    None where the path is no run folder.
+    """
+    file = Path(path, "sweep.yaml")
+    if not file.is_file() or not Path(path, "plan.json").is_file():
+        return None
+    try:
+        return str(file), *_parted(_text(str(file), file))[1:]
+    except (OSError, ConfigError):
+        return str(file), [], False  # reading it will say what is wrong with the file
 
 
 def _problem(name: str, path: Path) -> str:
     """Say why a path is not a sweep file, and what to write instead."""
-    if (path / "plan.json").is_file() and (path / "sweep.yaml").is_file():
-        return f"is a run folder, not a sweep file; to resume it: {_resuming(path)}"
+    if (run := of_run_folder(name)) is not None:
+        return f"is a run folder, not a sweep file; to resume it: {_resuming(path, *run)}"
     if path.is_dir():
         return "is a folder; give a sweep file, or the name of a preset"
     if path.name != name and path.stem in presets():
@@ -92,11 +105,8 @@ def _problem(name: str, path: Path) -> str:
     return f"neither a file nor a preset; {did_you_mean(name, presets())}"
 
 
-def _resuming(folder: Path) -> str:
+def _resuming(folder: Path, file: str, overrides: Sequence[str], laptop: bool) -> str:
     """Write the command that resumes a run folder as it was last planned."""
-    try:
-        options = _parted((folder / "sweep.yaml").read_text(encoding="utf-8"))[1]
-    except (OSError, UnicodeDecodeError):
-        options = []  # the command itself will say what is wrong with the file
-    words = ["fsl-sweep", "run", str(folder / "sweep.yaml"), "-o", str(folder), *options]
+    words = ["fsl-sweep", "run", file, "-o", str(folder), *["--laptop"] * laptop]
+    words += [word for override in overrides for word in ("--set", override)]
     return f"`{shlex.join(words)}`"

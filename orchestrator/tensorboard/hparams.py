@@ -44,7 +44,10 @@ def session(trial: TrialHistory) -> Summary:
 
 
 def session_end(end: TrialEnd, epoch: int, novel: float, date: float) -> list[Event]:
-    """Say that a run ended, how, and with which epoch and NovelGen there on selection tasks."""
+    """Say that a run ended, how, and with which epoch and NovelGen there on selection tasks.
+
+    One that diverged has no network at its end, and no NovelGen there.
+    """
     status = api_pb2.STATUS_FAILURE if end.status == "failed" else api_pb2.STATUS_SUCCESS
     info = plugin_data_pb2.SessionEndInfo(status=status, end_time_secs=date)
     # TensorBoard's own helper for this needs TensorFlow.
@@ -55,7 +58,8 @@ def session_end(end: TrialEnd, epoch: int, novel: float, date: float) -> list[Ev
         tensor=metadata.NULL_TENSOR,
     )
     last = scalars(epoch, date, {LAST: novel})
-    return [last, Event(summary=Summary(value=[value]), wall_time=date)]
+    ending = [] if end.status == "diverged" else [last]
+    return [*ending, Event(summary=Summary(value=[value]), wall_time=date)]
 
 
 def tag(strategy: Strategy) -> str:

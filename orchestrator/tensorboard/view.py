@@ -153,7 +153,7 @@ def _write(
         if len(trial.epochs):
             append(folder / place.run, _trial_events(trial, place.cards, dated[i], selected))
     for run, planned in means.items():
-        complete = [i for i in planned if histories[i].complete]
+        complete = [i for i in planned if histories[i].complete and not histories[i].diverged]
         count, total = len(complete), len(planned)
         if count > 1:
             trials = [histories[i] for i in complete]

@@ -12,7 +12,7 @@ from fsl_sweep.learners.base import GradientLearner
 from fsl_sweep.learners.building import build_learner
 from fsl_sweep.learners.metadl.learner import Metadl
 from fsl_sweep.learners.snapshot import VERSION, Description, snapshot_bytes
-from fsl_sweep.orchestrator.errors import TrialFailure
+from fsl_sweep.orchestrator.errors import Diverged, TrialFailure
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks, trained_benchmark
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
@@ -60,8 +60,9 @@ class Trial:
     def run(self) -> Iterator[EpochRecord]:
         """Train to the end, yielding each epoch that gives a snapshot once it is recorded.
 
-        Continues after the last recorded epoch. A loss that is not finite, memory that runs out
-        and a spent budget end the trial with a reason; what was measured before stays.
+        Continues after the last recorded epoch. A loss, weight or answer that is not finite, memory
+        that runs out and a spent budget end the trial with a reason; what was measured before
+        stays.
         """
         self.storage.begin(self.spec)
         end = TrialEnd("done")
@@ -69,6 +70,8 @@ class Trial:
             yield from self._epochs()
         except _BudgetSpent as spent:
             end = TrialEnd("budget", str(spent))
+        except Diverged as failure:
+            end = TrialEnd("diverged", str(failure))
         except TrialFailure as failure:
             end = TrialEnd("failed", str(failure))
         except (torch.OutOfMemoryError, MemoryError) as failure:
@@ -131,17 +134,19 @@ class Trial:
             check(steps)
         mean = float(total) / steps
         if not math.isfinite(mean):
-            raise TrialFailure(f"the training loss became {mean} in epoch {epoch}")
+            raise Diverged(f"the training loss became {mean} in epoch {epoch}")
         return mean
 
     def _measure(
         self, training: AnyTraining, evaluator: Evaluator, epoch: int, loss: float, trained: float
     ) -> EpochRecord:
         started = time.perf_counter()
+        if not all(weight.isfinite().all() for weight in training.learner.parameters()):
+            raise Diverged(f"a weight became NaN or infinite in epoch {epoch}")
         try:
             scores = evaluator.measure(training.learner)[MAIN]
         except TrialFailure as failure:
-            raise TrialFailure(f"epoch {epoch} could not be measured: {failure}") from failure
+            raise type(failure)(f"epoch {epoch} could not be measured: {failure}") from failure
         return EpochRecord(
             epoch=epoch,
             train_loss=loss,

@@ -26,6 +26,7 @@ def run_sweep(
     *,
     overrides: Sequence[str] = (),
     only: Sequence[str] = (),
+    retry: Sequence[str] = (),
     address: str | None = None,
     listeners: "Sequence[SweepListener]" = (),
     laptop: bool = False,
@@ -40,6 +41,7 @@ def run_sweep(
         output: the run folder; ``runs/NAME`` by default.
         overrides: ``KEY=VALUE`` texts that change the file, as for ``--set``.
         only: the methods to run; all by default.
+        retry: ``failed``, ``diverged`` or ids: trials to run again from the beginning.
         address: a Ray cluster to join; by default Ray is started on this machine.
         listeners: called with each trial and epoch as it happens.
         laptop: run the file's small variant, as ``--laptop`` does. It is never run unless asked
@@ -59,7 +61,7 @@ def run_sweep(
 
     source = path_or_config if isinstance(path_or_config, Mapping) else str(path_or_config)
     folder = None if output is None else Path(output)
-    prepared = prepare_variant(source, folder, overrides, only, laptop)
+    prepared = prepare_variant(source, folder, overrides, only, laptop, retry=retry)
     remarks: list[str] = []
     execute(prepared, address, lambda *_: nullcontext(listeners), remarks.append)
     for remark in remarks:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from fsl_sweep.orchestrator.records.paper_names import TEST_MEASURE
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.report.answer.deciding import would_decide
+from fsl_sweep.orchestrator.report.answer.divergence import what_diverged
 from fsl_sweep.orchestrator.report.answer.leader import Leader
 from fsl_sweep.orchestrator.report.answer.over_benchmarks import answer_over_benchmarks
 from fsl_sweep.orchestrator.report.answer.strategies import which_strategy
@@ -27,13 +28,15 @@ def answer_of(report: Content, timed: bool = True) -> Answer:
     if isinstance(report, BenchmarksContent):
         return answer_over_benchmarks(report)
     if report.lead is None:
-        sentences = (_nothing(report), _unfinished(report.completeness))
+        left = _unfinished(report.completeness)
+        sentences = (_nothing(report), *what_diverged(report, None), left)
         return Answer(tuple(filter(None, sentences)))
     leader = Leader(report, report.lead)
     pair = {leader.methods[0], leader.rival}
     needs = tuple(need for need in report.needs if {need.a, need.b} == pair)
     sentences = (
         leader.sentence(),
+        *what_diverged(report, report.lead),
         *_saturated(leader),
         which_strategy(leader),
         _next(leader, needs, timed),
@@ -50,6 +53,8 @@ def answer_of(report: Content, timed: bool = True) -> Answer:
 def _nothing(report: RunContent) -> str:
     if not report.completeness.trained:
         return "Nothing can be said: no method has a seed with all of its trials done."
+    if report.completeness.diverged and not report.selected.left_out:
+        return "Nothing can be said: no configuration of any method is left."
     if report.selected.fronts:
         return "Nothing can be said of methods: a front keeps several snapshots of each seed."
     return "Nothing can be said: no strategy could choose, or what it chose is not measured."
@@ -73,6 +78,12 @@ def _next(leader: Leader, needs: tuple[PowerAnalysis, ...], timed: bool) -> str:
         return ""
     if leader.decided:
         return f"No further run is needed to decide it under {leader.strategy}."
+    if leader.order[0].lost_seeds:
+        best = leader.methods[0]
+        return (
+            f"{best} needs a configuration that does not diverge: while it has lost seeds, no "
+            "number of others decides in its favour."
+        )
     few = leader.single
     if leader.seeds != 1:
         few = [method for method in leader.undecided if leader.against[method].effect.n == 1]
@@ -106,7 +117,7 @@ def _unfinished(completeness: Completeness) -> str:
     """Say what an incomplete run still needs, and which methods have nothing to report."""
     if completeness.trained:
         return "Measure what is missing first." if completeness.unmeasured else ""
-    done = f"{completeness.done} of {counted(completeness.planned, 'trial')} are done"
+    done = f"{completeness.ended} of {counted(completeness.planned, 'trial')} are done"
     if completeness.missing:
         text = f"Finish the run first: {done}"
     elif completeness.failed:

@@ -5,6 +5,7 @@ from functools import cached_property
 from math import isnan
 
 from fsl_sweep.orchestrator.report import wording
+from fsl_sweep.orchestrator.report.answer.divergence import lost_everywhere
 from fsl_sweep.orchestrator.report.content import RunContent
 from fsl_sweep.orchestrator.report.wording import some
 from fsl_sweep.orchestrator.selection.comparing.comparison import MethodComparison
@@ -141,8 +142,11 @@ class Leader:
             return "; nothing is decided unless the selection is repeated (`--bootstrap 1000`)"
         if not self.report.complete:
             return f"{ends}; an incomplete run decides nothing"
-        if self.absent:
-            return f"{ends}; {some(self.absent)} cannot be compared: nothing is decided"
+        if self.order[0].diverged:
+            return f"{ends}; it lost seeds, so that nothing is decided in its favour"
+        diverged = lost_everywhere(self.report, self.strategy)
+        if apart := [method for method in self.absent if method not in diverged]:
+            return f"{ends}; {some(apart)} cannot be compared: nothing is decided"
         return None
 
     def _still_open(self, second: str) -> str:

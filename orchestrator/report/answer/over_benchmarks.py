@@ -48,7 +48,8 @@ def answer_over_benchmarks(report: BenchmarksContent) -> Answer:
         gap, ends = f"{wording.points(abs(effect.mean))} points", _ends(effect)
         if not decided:
             leads = f"{best} leads {second} by {gap} under {lead} on average over {benchmarks}"
-            methods = f"{so_far}{leads}{ends}{_why_not(report, lead, absent)}."
+            why = _why_not(report, lead, absent, over.diverged.get(tied[0]))
+            methods = f"{so_far}{leads}{ends}{why}."
         elif len(order) == 2:
             methods = f"{best} is better than {second} by {gap} {under}{ends}."
         else:
@@ -63,7 +64,7 @@ def answer_over_benchmarks(report: BenchmarksContent) -> Answer:
     )
 
 
-def _why_not(report: BenchmarksContent, lead: Strategy, absent: str) -> str:
+def _why_not(report: BenchmarksContent, lead: Strategy, absent: str, lost: str | None) -> str:
     """Say why the benchmarks do not decide which method is best."""
     if not report.complete:
         return "; incomplete benchmarks decide nothing"
@@ -71,6 +72,8 @@ def _why_not(report: BenchmarksContent, lead: Strategy, absent: str) -> str:
         return ", where novel scores choose: a reference, not a result"
     if absent:
         return f"; not every benchmark has {absent}: nothing is decided"
+    if lost:
+        return f"; {lost}, so that nothing is decided in its favour"
     return ", which does not decide which method is best"
 
 

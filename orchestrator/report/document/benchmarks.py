@@ -49,7 +49,7 @@ def _banner(report: BenchmarksContent) -> Iterable[blocks.Block]:
     for benchmark, content in report.reports.items():
         completeness = content.completeness
         if not completeness.complete:
-            done = f"{completeness.done} of {counted(completeness.planned, 'trial')} done"
+            done = f"{completeness.ended} of {counted(completeness.planned, 'trial')} done"
             yield blocks.Paragraph(f"{benchmark} is incomplete: {done}.", "alarm")
         for text in stopped(completeness):
             yield blocks.Paragraph(f"{benchmark}: {text}", "alarm")

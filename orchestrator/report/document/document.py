@@ -79,6 +79,7 @@ def progress(completeness: Completeness) -> Iterable[blocks.Block]:
     text = f"{counted(completeness.planned, 'trial')} planned, {completeness.done} done"
     if late := completeness.budget - completeness.stopped_early:
         text += f" ({late} stopped by {'its' if late == 1 else 'their'} budget)"
+    text += f", {completeness.diverged} diverged" if completeness.diverged else ""
     text += f", {completeness.failed} failed"
     if completeness.stopped_early:
         text += f", {completeness.stopped_early} stopped by budget before the first snapshot"
@@ -145,7 +146,7 @@ def _provenance(report: RunContent) -> Iterable[str]:
     """Name the sweep, the data, third parties' selectors, and versions of packages."""
     info = report.info
     # Records without a fingerprint are those of a table, which does not name its data.
-    unknown = "not known" if report.completeness.done else "not measured yet"
+    unknown = "not known" if report.completeness.ended else "not measured yet"
     yield f"sweep {info.sweep_hash}, data {info.fingerprint[:16] if info.fingerprint else unknown}"
     if info.protocol is not None and info.chosen_by is not None:
         reported, by = info.protocol.id, info.chosen_by.id

@@ -168,11 +168,12 @@ def _mixture(report: RunContent) -> dict[str, Any] | None:
 
 def _run(report: RunContent, metric: Mapping[str, str]) -> dict[str, Any]:
     info, completeness = report.info, report.completeness
-    counts = ("complete", "planned", "done", "failed", "missing", "unmeasured")
+    counts = ("complete", "planned", "done", "diverged", "failed", "missing", "unmeasured")
     problem = ("method", "trial", "seed", "fold", "hyperparameters", "reason")
     return {
         "name": info.name,
         **{key: getattr(completeness, key) for key in counts},
+        "divergence": plain(completeness.divergence),
         "stopped_by_budget": completeness.budget,
         "stopped_before_snapshot": completeness.stopped_early,
         "protocol": info.protocol and _protocol(info.protocol),

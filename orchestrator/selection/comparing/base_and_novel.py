@@ -8,6 +8,7 @@ from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selection.comparing.comparison import (
     compare_methods,
     compare_over_seeds,
+    flattered,
 )
 from fsl_sweep.orchestrator.selection.methods import summarise
 from fsl_sweep.orchestrator.selection.resample import resample
@@ -53,22 +54,27 @@ def compare_base_and_novel(
     repeated = {cell.method for cell in of_base}
     over_tasks, over_seeds = list[_Results](), list[_Results]()
     among_all: set[str] = set()
+    lost: list[dict[str, str | None]] = []
     for choices, drawn in ((by_base, of_base), (selected, of_novel)):
         cells = summarise(choices)
         among_all |= {cell.method for cell in cells if cell.among_all}
+        lost.append({cell.method: cell.lost_seeds for cell in cells})
         again = compare_over_seeds(cells, drawn, complete=complete)
         over_tasks.append({(pair.a, pair.b): pair.result for pair in compare_methods(cells)})
         over_seeds.append({(pair.a, pair.b): pair.result for pair in again})
     pairs = [pair for pair in over_tasks[0] if pair in over_tasks[1]]
 
-    def tested(pair: tuple[str, str], measure: int) -> Comparison:
-        result = over_seeds[measure][pair]
-        alike = len(among_all.intersection(pair)) != 1
-        known = complete and alike and repeated.issuperset(pair)
+    def tested(results: list[_Results], pair: tuple[str, str], measure: int) -> Comparison:
+        result, (a, b) = results[measure][pair], (lost[measure][name] for name in pair)
+        alike = results is over_tasks or len(among_all.intersection(pair)) != 1
+        whole = results is over_tasks or (complete and repeated.issuperset(pair))
+        known = alike and whole and flattered(result, a, b) is None
         return result if known else replace(result, p_value=nan)
 
-    snapshots = joint_family([(over_tasks[0][pair], over_tasks[1][pair]) for pair in pairs])
-    methods = joint_family([(tested(pair, 0), tested(pair, 1)) for pair in pairs])
+    snapshots, methods = (
+        joint_family([(tested(results, pair, 0), tested(results, pair, 1)) for pair in pairs])
+        for results in (over_tasks, over_seeds)
+    )
     return tuple(
         BaseAndNovel(
             *pair,

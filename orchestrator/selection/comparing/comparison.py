@@ -68,18 +68,32 @@ def compare_methods(
     """Compare every pair of methods under every strategy, paired on the common report tasks.
 
     The family of Holm's correction is what one strategy claims: its pairs of methods. Pairs
-    without common tasks are left out.
+    without common tasks are left out; one that favours a method with lost seeds is undecided, as
+    of `flattered`.
     """
     comparisons: list[MethodComparison] = []
     for strategy, cells in by_strategy(summaries).items():
-        singles = {
-            (a.method, b.method): single
+        pairs = [
+            (a, b, single)
             for a, b in combinations(cells, 2)
             if (single := _compared(a, b, rope)) is not None
-        }
-        for names, result in zip(singles, family([*singles.values()]), strict=True):
-            comparisons.append(MethodComparison(strategy, *names, result))
+        ]
+        corrected = family([single for *_, single in pairs])
+        for (a, b, _), result in zip(pairs, corrected, strict=True):
+            result = result.undecided(flattered(result, a.lost_seeds, b.lost_seeds))
+            comparisons.append(MethodComparison(strategy, a.method, b.method, result))
     return tuple(comparisons)
+
+
+def flattered(result: Comparison, a: str | None, b: str | None) -> str | None:
+    """Say why a difference decides nothing: the method that it favours diverged in some seeds.
+
+    ``a`` and ``b`` say so of the two, as of ``Summary.lost_seeds``. None where the difference is
+    against the one that diverged: its other seeds flatter it, and it is worse all the same.
+    """
+    mean = 0.0 if result.verdict == "equivalent" else result.effect.mean
+    lost = [said for said, sign in ((a, 1), (b, -1)) if said and mean * sign >= 0]
+    return f"{' and '.join(lost)}, and only its other seeds are compared" if lost else None
 
 
 def compare_over_seeds(
@@ -92,9 +106,10 @@ def compare_over_seeds(
     """Compare every pair of methods under every strategy, over seeds.
 
     Pairs without common report tasks are left out. A pair is ``undecided`` where the selection was
-    not repeated, the run is incomplete, or one method answers among all base classes. Its interval
-    is at the level of its test (see ``family``), so that the two agree. Three methods or more lend
-    each other their variance between seeds (see ``moderated``).
+    not repeated, the run is incomplete, one method answers among all base classes, or a method
+    diverged in some seed and is favoured by the others (`flattered`). Its interval is at the level
+    of its test (see ``family``), so that the two agree. Three methods or more lend each other their
+    variance between seeds (see ``moderated``).
 
     Args:
         summaries: complete cells.
@@ -121,6 +136,7 @@ def compare_over_seeds(
                 _why_not_repeated(a, b, again is None),
                 AMONG_ALL if a.among_all != b.among_all else None,
                 None if complete else UNFINISHED,
+                flattered(result, a.lost_seeds, b.lost_seeds),
             )
             comparisons.append(MethodComparison(strategy, a.method, b.method, result))
     return tuple(comparisons)

@@ -18,9 +18,13 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.selection.choices import Chosen, single_selector
-from fsl_sweep.orchestrator.selection.comparing.comparison import AMONG_ALL, MethodComparison
+from fsl_sweep.orchestrator.selection.comparing.comparison import (
+    AMONG_ALL,
+    MethodComparison,
+    flattered,
+)
 from fsl_sweep.orchestrator.selection.comparing.strategies import against_least, least_regret
-from fsl_sweep.orchestrator.selection.methods import Summary
+from fsl_sweep.orchestrator.selection.methods import Summary, of_all_seeds
 from fsl_sweep.orchestrator.selection.results import Selected, Selection, Strategy
 from fsl_sweep.orchestrator.selectors import Candidate, apply
 from fsl_sweep.orchestrator.statistics import (
@@ -102,6 +106,8 @@ class OverBenchmarks:
         strategies: in the order of the selections.
         lacking: strategies, and methods, that some benchmark lacks.
         absent: by benchmark, the methods of others that it lacks under the leading strategy.
+        diverged: the methods that lost seeds, and in which of which benchmarks, in words: a
+            difference in favour of one is undecided.
         caution: why no verdict is given, of methods or of strategies: some benchmark lacks a
             method, or is incomplete; None where all have the same.
     """
@@ -112,6 +118,7 @@ class OverBenchmarks:
     strategies: tuple[StrategyOverBenchmarks, ...]
     lacking: tuple[str, ...]
     absent: Mapping[str, tuple[str, ...]]
+    diverged: Mapping[str, str]
     caution: str | None
 
 
@@ -131,14 +138,15 @@ def compare_over_benchmarks(
     every = {s: None for evidence in benchmarks.values() for s in evidence.selected.strategies}
     regrets = {s: known for s in every if len(known := _regrets(benchmarks, s)) == len(benchmarks)}
     among_all = {c.method for e in benchmarks.values() for c in e.summaries if c.among_all}
-    count = comb(len(methods) + len(lacking), 2)
+    count, lost = comb(len(methods) + len(lacking), 2), _lost(benchmarks, lead)
     return OverBenchmarks(
         benchmarks=tuple(benchmarks),
         methods=methods,
-        differences=_differences(methods, lead, count, among_all, caution),
+        differences=_differences(methods, lead, count, among_all, lost, caution),
         strategies=_strategies(benchmarks, regrets, caution),
         lacking=(*(str(s) for s in every if s not in regrets), *lacking),
         absent=absent,
+        diverged=lost,
         caution=caution,
     )
 
@@ -216,10 +224,14 @@ def _reference(evidence: BenchmarkEvidence) -> dict[str, float]:
 
 
 def _regrets(benchmarks: Mapping[str, BenchmarkEvidence], strategy: Strategy) -> dict[str, float]:
-    """Return the regret in each benchmark in which every method has the strategy, and a regret."""
+    """Return the regret in each benchmark in which every method has the strategy, and a regret.
+
+    A method that lost seeds by this strategy only, because they diverged, does not have it.
+    """
     regrets: dict[str, float] = {}
     for name, evidence in benchmarks.items():
-        cells = [cell for cell in evidence.summaries if cell.strategy == strategy]
+        every = of_all_seeds(evidence.summaries)
+        cells = [cell for cell in every if cell.strategy == strategy]
         known = [cell.regret.mean for cell in cells if cell.regret is not None]
         if known and len(known) == len({cell.method for cell in evidence.summaries}):
             regrets[name] = float(np.mean(known))
@@ -252,11 +264,22 @@ def _caution(
     return "; ".join(reasons) or None
 
 
+def _lost(benchmarks: Mapping[str, BenchmarkEvidence], lead: Strategy) -> dict[str, str]:
+    """Say of methods in which seeds of which benchmarks they diverged, as of `flattered`."""
+    lost: dict[str, list[str]] = {}
+    for name, evidence in benchmarks.items():
+        for cell in evidence.summaries:
+            if cell.strategy == lead and cell.lost_seeds:
+                lost.setdefault(cell.method, []).append(f"{cell.lost_seeds} of {name}")
+    return {method: ", ".join(said) for method, said in lost.items()}
+
+
 def _differences(
     methods: Sequence[MethodOverBenchmarks],
     lead: Strategy,
     count: int,
     among_all: set[str],
+    lost: Mapping[str, str],
     caution: str | None,
 ) -> tuple[MethodComparison, ...]:
     """Compare every two methods; of a family of ``count`` pairs the others are not known."""
@@ -276,9 +299,12 @@ def _differences(
             why = ALL_EQUAL
         if (a.method in among_all) != (b.method in among_all):
             why = AMONG_ALL
+        if diverged := flattered(result, lost.get(a.method), lost.get(b.method)):
+            why = diverged
         effect = replace(_of_several(result.effect), caution=why)
         result = replace(result, effect=effect, caution=caution or why)
-        if caution or len(apart) < LEAST_BENCHMARKS or why in (ALL_EQUAL, AMONG_ALL):
+        few = len(apart) < LEAST_BENCHMARKS
+        if caution or few or diverged or why in (ALL_EQUAL, AMONG_ALL):
             result = replace(result, verdict="undecided")
         differences.append(MethodComparison(lead, a.method, b.method, result))
     return tuple(differences)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import Measure, TrialHistory
+from fsl_sweep.orchestrator.selection.candidates import candidates_of
 from fsl_sweep.orchestrator.selection.choices import Chosen
-from fsl_sweep.orchestrator.selection.completeness import replicates_of
 from fsl_sweep.orchestrator.selection.results import Selected, Selection, Strategy, over_seeds
 from fsl_sweep.orchestrator.selectors.mixture import mixed
 from fsl_sweep.orchestrator.statistics import Interval
@@ -29,9 +29,9 @@ class Overtuning:
         method, strategy: which cell.
         seeds: its replicates.
         below: how far the choice is below what the same snapshot selector takes of the first
-            configuration, on the report tasks, by what methods are compared by: mean over seeds
-            with its interval over them, for these selection and report tasks. Positive is
-            overtuning.
+            configuration that is a candidate in every seed, on the report tasks, by what methods
+            are compared by: mean over seeds with its interval over them, for these selection and
+            report tasks. Positive is overtuning.
         values: of each seed.
     """
 
@@ -57,17 +57,23 @@ def overtuning_of(
         selected: what was selected from them.
     """
     chosen = histories if isinstance(histories, Chosen) else Chosen(histories)
-    replicates = replicates_of(chosen.planned).items()
-    first = {key: trials[0] for key, trials in replicates if len(trials) > 1}
     cells: list[Overtuning] = []
     for method in selected.methods:
         for strategy in selected.strategies:
-            cell = selected.cell(method, strategy)
-            if not cell or any((method, choice.seed) not in first for choice in cell):
+            cell, selector = selected.cell(method, strategy), chosen.selector(strategy.snapshot)
+            among = chosen.folds if strategy.cross_validated else None
+            seeds = tuple(choice.seed for choice in cell)
+            trials = [chosen.replicates[method, seed] for seed in seeds]
+            rivals = [
+                {trial.configuration: trial for trial in candidates_of(of_seed, selector, among)}
+                for of_seed in trials
+            ]
+            common = [name for each in rivals for name in each if all(name in r for r in rivals)]
+            if not common or min(map(len, rivals)) < 2:
                 continue
-            values = [_below(choice, first[method, choice.seed], chosen) for choice in cell]
+            first = [of_seed[common[0]] for of_seed in rivals]
+            values = [_below(c, default, chosen) for c, default in zip(cell, first, strict=True)]
             if np.isfinite(values).all():
-                seeds = tuple(choice.seed for choice in cell)
                 below = over_seeds(values, cell)
                 cells.append(Overtuning(method, strategy, seeds, below, tuple(values)))
     return tuple(cells)

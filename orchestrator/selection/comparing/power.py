@@ -16,6 +16,7 @@ from fsl_sweep.orchestrator.selection.comparing.comparison import (
     common_draws,
     compare_over_seeds,
     draws_of,
+    flattered,
     parts_of,
     rank_methods,
 )
@@ -113,7 +114,8 @@ def plan_next(
 ) -> tuple[PowerAnalysis, ...]:
     """Plan what tells each pair of methods apart under each strategy; leading pairs first.
 
-    Without pairs of which one answers among all base classes: no number makes them comparable.
+    Without pairs of which one answers among all base classes, or which favour a method that
+    diverged in some seed: no number makes them comparable.
     Every pair is planned at the level that Holm's correction gives the first of all pairs.
 
     Args:
@@ -142,7 +144,7 @@ def plan_next(
     for pair in comparisons:
         strategy, names, now = pair.strategy, (pair.a, pair.b), pair.result
         a, b = (cells[name, strategy] for name in names)
-        if a.among_all != b.among_all:
+        if a.among_all != b.among_all or flattered(now, a.lost_seeds, b.lost_seeds):
             continue
         tuples, again = _of_tasks(a, classes), common_draws(draws, a, b)
         parts, pilot = parts_of(a, b), betweens[strategy](a, b)

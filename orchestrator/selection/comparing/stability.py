@@ -46,7 +46,7 @@ class MethodStability:
         worst, worst_seed: the same of the worst seed, and which one; the earlier among equals.
         probability_best: share of resamples of tasks and seeds, with the selection repeated, in
             which no other method is better (ties are shared); None if nothing was resampled, or a
-            method has fewer than three seeds.
+            method has fewer than three seeds, or diverged in one.
     """
 
     method: str
@@ -100,6 +100,7 @@ def _stability(
     strategy, known = row[0].strategy, len(drawn) == len(row)
     tables = [{choice.seed: choice.reported_mean for choice in cell.choices} for cell in row]
     enough = known and min(map(len, tables)) >= ENOUGH_SEEDS
+    enough = enough and not any(cell.diverged for cell in row)  # its other seeds flatter a method
     methods: list[MethodStability] = []
     chances = _probability_best(drawn) if enough else [None] * len(row)
     for cell, table, chance in zip(row, tables, chances, strict=True):

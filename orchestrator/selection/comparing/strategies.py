@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.selection.methods import Summary
+from fsl_sweep.orchestrator.selection.methods import Summary, of_all_seeds
 from fsl_sweep.orchestrator.selection.results import Selected, Selection, Strategy, over_seeds
 from fsl_sweep.orchestrator.statistics import Comparison, Interval, paired_interval
 from fsl_sweep.orchestrator.statistics.comparison import LEVEL
@@ -84,10 +84,10 @@ def compare_strategies(
 ) -> StrategyComparison:
     """Compare every strategy that all methods have with the one of least mean regret.
 
-    A method without any strategy takes no part; a strategy that some other method lacks is not
-    averaged over the rest.
+    A method without any strategy takes no part; a strategy that some other method lacks, or that
+    lost some of its seeds (`of_all_seeds`), is not averaged over the rest.
     """
-    cells = {(cell.strategy, cell.method): cell for cell in summaries}
+    cells = {(cell.strategy, cell.method): cell for cell in of_all_seeds(summaries)}
     known = {cell.method for cell in summaries}
     methods = tuple(method for method in selected.methods if method in known)
     lacks = {s: tuple(m for m in methods if (s, m) not in cells) for s in selected.strategies}

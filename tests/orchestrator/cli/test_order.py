@@ -222,18 +222,21 @@ def reads_folds(cell):
     return cell["snapshot_selector"] == "cv-epoch" or cell["hyperparameter_selector"] == "cv"
 
 
-def test_a_diverging_method_is_reported_first_and_named(run, capsys):
+def test_a_diverging_method_is_an_outcome_and_named(run, capsys):
     diverging = "  RR: {optimizer: {lr: 1.0e+30}, learner: {name: ridge}}\n"
-    code, shown, _, _ = run(ONE.replace("seeds", f"{diverging}seeds"))
-    assert code == 1
-    assert "the training loss became nan" in " ".join(shown.split())
-    assert (plain()["run"]["complete"], plain()["run"]["failed"]) == (False, 1)
+    code, shown, said, _ = run(ONE.replace("seeds", f"{diverging}seeds"))
+    assert code == 0
+    assert "RR seed=0  diverged: the training loss became nan in epoch 1" in said
+    assert "RR diverged in every seed and has no result." in " ".join(shown.split())
+    assert (plain()["run"]["complete"], plain()["run"]["diverged"]) == (True, 1)
     assert {s["method"] for s in plain()["summary"] if s["novel"]} == {"PN"}
-    assert invoke(["status", str(RUN)]) == 1
+    assert invoke(["status", str(RUN)]) == 0
     assert capsys.readouterr().out.count("the training loss became nan") == 1
     # It would end the same way, so that it is not run again.
     code, again, _, steps = run()
-    assert (code, again, steps) == (1, shown, ["data", "report"])
+    assert (code, again, steps) == (0, shown, ["data", "report"])
+    assert invoke(["trial", "s.yaml", "--index", "1", "-o", str(RUN)]) == 0
+    assert "RR seed=0: diverged: the training loss" in capsys.readouterr().out
 
 
 WITHOUT = """

@@ -8,16 +8,18 @@ from fsl_sweep.orchestrator.cli.progress import LiveProgress, PlainProgress
 from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.text.console import SafeConsole
 
-PLAN = made.plan(*(made.planned(made.spec(seed, epochs=4, every=2)) for seed in (0, 1)))
-"""Two trials of four epochs, of which every second is measured."""
-FIRST, SECOND = PLAN.specs
+PLAN = made.plan(*(made.planned(made.spec(seed, epochs=4, every=2)) for seed in (0, 1, 2)))
+"""Three trials of four epochs, of which every second is measured."""
+FIRST, SECOND, THIRD = PLAN.specs
 TRAINED = [
     ("started", FIRST),
     *(("measured", FIRST, made.record(epoch)) for epoch in (2, 4)),
     ("ended", FIRST, made.DONE),
     # The epochs that a failed trial did not reach are not waited for.
     ("measured", SECOND, made.record(2)),
-    ("ended", SECOND, TrialEnd("failed", "loss is NaN")),
+    ("ended", SECOND, TrialEnd("failed", "no memory")),
+    ("started", THIRD),
+    ("ended", THIRD, TrialEnd("diverged", "the training loss became nan in epoch 1")),
 ]
 TODO = {FIRST: {2: ("few", "many"), 4: ("few",)}, SECOND: {4: ("few",)}}
 MEASURED = [  # the worker died and measured the first again
@@ -39,8 +41,9 @@ def test_what_is_shown(events, todo, snapshot):
     """In lines, and live after each event, without the bars."""
     stream, frames = io.StringIO(), []
     console = SafeConsole(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
-    plain = PlainProgress(PLAN, [FIRST, SECOND], stream, todo)
-    live = LiveProgress(PLAN, [FIRST, SECOND], console, todo)
+    pending = [*(todo or PLAN.specs)]
+    plain = PlainProgress(PLAN, pending, stream, todo)
+    live = LiveProgress(PLAN, pending, console, todo)
     with plain:
         for event, *arguments in events:
             for view in (plain, live):

@@ -9,12 +9,15 @@ import pytest
 from fsl_sweep.orchestrator.records.measures import TrialEnd
 
 DONE, FAILED = made.DONE, TrialEnd("failed", "no memory")
+DIVERGED = TrialEnd("diverged", "the training loss became nan in epoch 4")
 SPENT = TrialEnd("budget", "the budget of 1 s was spent in epoch 1, step 2")
 BEGUN, EARLY = "begun", "stopped before its first snapshot"
 RUNS = {
     "finished": (DONE, DONE),
     "with a failure": (*[DONE] * 5, FAILED),
     "failed": (FAILED, FAILED),
+    "with one that diverged": (*[DONE] * 5, DIVERGED),
+    "with one that diverged and a failure": (DIVERGED, *[DONE] * 4, FAILED),
     "on its way": (DONE, BEGUN, None, None),
     "stopped by a budget": (EARLY, SPENT, SPENT, SPENT),
 }
@@ -47,6 +50,14 @@ def test_what_is_said_of_a_run(tmp_path, monkeypatch, said, run, snapshot) -> No
     text = re.sub(r"-?\d+\.\d+", "N", said("status 'my run'", "report 'my run'"))
     assert re.sub(r"(?m) {2,}[-|xo<> ]+N$|(?<=^NovelGen, %).*", "", text) == snapshot
     plain = json.loads(said("report 'my run' --format json").partition("\n")[2])
-    keys = ("complete", "done", "failed", "missing", "stopped_by_budget", "stopped_before_snapshot")
+    keys = (
+        "complete",
+        "done",
+        "diverged",
+        "failed",
+        "missing",
+        "stopped_by_budget",
+        "stopped_before_snapshot",
+    )
     assert [{key: plain["run"][key] for key in keys}, *plain["cautions"]] == snapshot
     assert "Cautions ─" in said("report 'my run' --full")

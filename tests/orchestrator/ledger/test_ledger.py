@@ -163,6 +163,36 @@ def test_a_failure_worth_another_try_keeps_the_state_to_resume_from(tmp_path):
     assert_holds(storage.history(trial, MAIN_ID), [1, 2, 3])
 
 
+@pytest.mark.parametrize(
+    ("reason", "status"),
+    [
+        ("the training loss became nan in epoch 3", "diverged"),
+        ("the training loss became -inf in epoch 12", "diverged"),
+        (
+            "epoch 1 could not be measured: the learner's answers to 3 of 40 tasks are not numbers",
+            "diverged",
+        ),
+        (
+            "epoch 1 could not be measured: submission 'x': its answers to a task are not numbers",
+            "failed",
+        ),
+        ("out of memory: the training loss became nan in epoch 3", "failed"),
+    ],
+)
+def test_what_former_versions_called_a_failure_is_read_as_what_it_was(tmp_path, reason, status):
+    """A node that dies while the loss is NaN may be tried again, and is no divergence."""
+    storage, trial = filled(tmp_path, end=TrialEnd("failed", reason))
+    before = storage.folder.read("end.json")
+    history = storage.history(trial, MAIN_ID)
+    assert (history.end.status, history.end.reason) == (status, reason)
+    assert history.complete is history.diverged is (status == "diverged")
+    assert_holds(history, [1, 2, 3])
+    assert not storage.unfinished(trial, MAIN_ID)
+    assert storage.folder.read("end.json") == before
+    forge_end(storage, retriable=True)
+    assert storage.read_end().status == "failed"
+
+
 def test_plan_round_trip_and_pending(tmp_path):
     ledger = Ledger(tmp_path)
     trials = [planned(spec(seed, way)) for way in (5, 20) for seed in (0, 1)]

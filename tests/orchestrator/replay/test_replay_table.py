@@ -102,6 +102,33 @@ def test_accuracies_are_read_digit_for_digit(tmp_path) -> None:
     assert read(parquet) == read(csv)
 
 
+def test_a_trial_diverged_where_its_scores_are_empty_from_there_on(tmp_path) -> None:
+    """Whether all of its later rows are there and empty, or one of them."""
+    frame = made()
+    large = (frame["method"] == "A") & (frame["configuration"] == "large")
+    late = large & (frame["seed"] == 0) & (frame["epoch"] > 0)
+    never = large & (frame["seed"] == 1)
+    lost = frame.assign(accuracy=frame["accuracy"].mask(late | never))
+    one_row_each = lost[~(late | never) | (frame["measure"] == "val")]
+    whole = open_sources(files_of(frame, tmp_path)[:1]).histories()
+    for path in [path for f in (lost, one_row_each) for path in files_of(f, tmp_path)]:
+        run = fsl_sweep.load_run(path)
+        assert run.complete
+        for trial, before in zip(run.histories, whole, strict=True):
+            diverged = (trial.method, trial.configuration) == ("A", "large")
+            assert (trial.trial, trial.diverged) == (before.trial, diverged)
+            expected = ([0], []) if diverged else ([0, 5, 10], [0, 5, 10])
+            assert trial.epochs.tolist() == expected[trial.seed]
+            kept = len(trial.epochs)
+            loss = trial.curves.get("train_loss", np.empty(0))
+            assert loss.tolist() == before.curves["train_loss"][:kept].tolist()
+            for key, table in trial.scores.items():
+                assert table.means.tolist() == before.scores[key].means[:kept].tolist()
+            if diverged:
+                epoch = 0 if trial.seed else 5
+                assert trial.end.reason == f"its scores are empty from epoch {epoch} on"
+
+
 def refusals(place, frames, load=open_sources) -> str:
     """What both readers say. A CSV's rows are numbered from 2, for its header is its first row."""
     messages = []
@@ -144,6 +171,13 @@ def test_what_does_not_fit_is_named_with_its_row(tmp_path, snapshot) -> None:
         frame = natural().assign(**{column: value})
         frame.loc[frame["measure"] == "train_loss", "task"] = None
         spoilt.append(frame)
+    # An empty score is no slip only where all of its trial's are empty from that epoch on.
+    last = f["epoch"] == 10
+    spoilt += [
+        changed(1, "accuracy", "nan"),
+        f.assign(accuracy=f["accuracy"].mask(f.index == 5)),
+        f.assign(accuracy=f["accuracy"].mask(last & (f["measure"] == "novel"))),
+    ]
     assert refusals(tmp_path, spoilt) == snapshot
 
 

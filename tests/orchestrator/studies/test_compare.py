@@ -130,6 +130,22 @@ def test_a_method_that_is_not_complete(tmp_path, refused) -> None:
     assert refused("compare", tmp_path / "run", "W5", "W6") == message
 
 
+def test_a_method_that_diverged(tmp_path, refused, capsys) -> None:
+    """In every seed there is nothing to compare; in one, nothing is decided in its favour."""
+    trials = [made.planned(made.spec(s, way), f"W{way}") for way in (5, 6) for s in (0, 1, 2)]
+    diverged = TrialEnd("diverged", "the training loss became nan in epoch 4")
+    made.recorded(tmp_path / "all", *trials, ends=[diverged] * 3)
+    message = "W5 cannot be compared, because it diverged in every seed."
+    assert refused("compare", tmp_path / "all", "W5", "W6", "--snapshot", "last") == message
+    made.recorded(tmp_path / "one", *trials, ends=[diverged])
+    arguments = ["compare", str(tmp_path / "one"), "W5", "W6", "--snapshot", "last", "--json"]
+    assert invoke(arguments) == 0
+    found = json.loads(capsys.readouterr().out)["methods"]
+    assert (found["seeds"], found["verdict"], found["effect"] > 0) == ([2, 3], "undecided", True)
+    assert "W5 diverged in 1 of 3 seeds, and only its other seeds are compared" in found["caution"]
+    assert "only complete seeds" not in found["caution"]
+
+
 def test_whole_seeds_of_an_unfinished_run_are_compared_and_decide_nothing(tmp_path, capsys) -> None:
     seeds = (0, 1, 2, 3)
     trials = [made.planned(made.spec(s, way), f"W{way}") for way in (5, 6) for s in seeds]

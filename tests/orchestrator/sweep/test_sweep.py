@@ -169,14 +169,14 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, place, monke
     assert ended.keys() == {trial.id for trial in specs}
     assert {ended[trial.id] for trial in good} == {("done", "")}
     fault = "The learner plug-in 'unbuilt' (faulty) raised KeyError: 'no such\\nlayer'"
-    for trial, retriable, reason in (
-        (diverging, False, "the training loss became nan"),
-        (hopeless, True, "9-way tasks need 9 classes"),
-        (unbuilt, True, fault),
-        (raising, True, "RuntimeError: first line last line"),
+    for trial, status, reason in (
+        (diverging, "diverged", "the training loss became nan"),
+        (hopeless, "failed", "9-way tasks need 9 classes"),
+        (unbuilt, "failed", fault),
+        (raising, "failed", "RuntimeError: first line last line"),
     ):
         end = history(ledger.trial(trial.id), trial, data).end
-        assert (end.status, end.retriable) == ("failed", retriable)
+        assert (end.status, end.retriable) == (status, status == "failed")
         assert end.reason.startswith(reason)
         assert end.reason.isprintable()
         assert ended[trial.id] == (end.status, end.reason)

@@ -2,6 +2,7 @@ import io
 import os
 import shutil
 from collections import Counter
+from dataclasses import replace
 
 import hostile
 import numpy as np
@@ -29,6 +30,7 @@ from fsl_sweep.orchestrator.tensorboard.names import places
 PN = trial("PN", "0.1", base=[0.6, 0.8, 0.9], val=[0.5, 0.6, 0.55], novel=[0.4, 0.5, 0.45])
 PN_AGAIN = trial("PN", "0.1", 1, base=[0.7, 0.8], val=[0.7, 0.7], novel=[0.5, 0.3])
 RR = trial("RR/2", "0.2", 3, base=[0.6], val=[0.5], novel=[0.4])
+DIVERGED = TrialEnd("diverged", "the training loss became nan in epoch 2")
 NOTHING = trial("PN", "0.5", end=None)
 CARDS = "configurations of PN"
 BANDS = "~ bands of Custom Scalars"
@@ -94,8 +96,9 @@ def test_a_view_shows_trials_and_means_over_seeds_with_the_dates_of_the_records(
     for end, expected in zip(("low", "high"), interval, strict=True):
         band = f"{BANDS}/seeds of PN lr=0.1, ValGen, {end}"
         assert series(view / "PN/lr=0.1/seed-0", band)[1] == (2, expected)
-    rebuild(view, [PN, unfinished])
-    assert not (view / "mean").exists()
+    for other in (unfinished, replace(PN_AGAIN, end=DIVERGED)):
+        rebuild(view, [PN, other])
+        assert not (view / "mean").exists()
     assert "closed: true" not in "\n".join(text_of(view))
 
 
@@ -125,7 +128,8 @@ def test_hparams_through_tensorboards_own_reader(view):
     other = trial("PN", "0.01", base=[0.1], val=[0.1], novel=[0.1])
     again = trial("PN", "0.1", 1, base=[0.9], val=[0.5], novel=[0.7])
     worse = trial("PN", "0.01", 1, base=[0.2], val=[0.2], novel=[0.2])
-    planned = [PN, other, again, worse, RR]
+    lost = trial("RR/2", "0.2", 4, base=[0.6], val=[0.5], novel=[0.2], end=DIVERGED)
+    planned = [PN, other, again, worse, RR, lost]
     # A class fold has its curves, and is no configuration to compare.
     fold = trial("PN", "0.1", fold=0, base=[0.2], val=[0.2], novel=[0.9])
     rebuild(view, [*planned, fold], select(planned, ["last", "val"], ["base"]))
@@ -157,10 +161,12 @@ def test_hparams_through_tensorboards_own_reader(view):
     }
     # Seeds of a configuration are one group, which shows their mean.
     assert set(shown) == {("PN", "0.1"), ("PN", "0.01"), ("RR/2", "0.2")}
-    assert sorted(len(group.sessions) for group in groups) == [1, 2, 2]
+    assert sorted(len(group.sessions) for group in groups) == [2, 2, 2]
     assert shown["PN", "0.1"]["selected/last epoch"][0] == pytest.approx((0.45 + 0.7) / 2)
     assert shown["PN", "0.1"]["selected/val/base"][0] == pytest.approx((0.5 + 0.7) / 2)
-    assert shown["RR/2", "0.2"]["selected/val/base"] == (pytest.approx(0.4), 1)
+    # One that diverged is an outcome, with its snapshots, and without a network at its end.
+    assert shown["RR/2", "0.2"]["selected/val/base"] == (pytest.approx((0.4 + 0.2) / 2), 1)
+    assert shown["RR/2", "0.2"]["selected/last epoch"] == (pytest.approx(0.4), 1)
     assert "selected/val/base" not in shown["PN", "0.01"]
 
 

@@ -35,6 +35,7 @@ from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
 from fsl_sweep.orchestrator.measuring.snapshots import Measuring
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.records.spec import Fold
+from fsl_sweep.orchestrator.trial.training import Training
 from fsl_sweep.orchestrator.trial.trial import Trial
 
 ADAM = {"name": "adam", "lr": 0.01, "weight_decay": 0.0, "clip_norm": 0.01}
@@ -234,6 +235,13 @@ def broken_head(self, support, query):
     return logits if self.training else logits * float("nan")
 
 
+def overflowing(self, epoch, of=Training.epoch):
+    """A last step whose loss is a number, and which makes a weight infinite, in epoch 2."""
+    yield from of(self, epoch)
+    if epoch == 2:
+        next(self.learner.parameters()).data.flatten()[0] = float("inf")
+
+
 def no_memory(*_):
     raise torch.OutOfMemoryError("tried to allocate 3 TiB")
 
@@ -252,6 +260,7 @@ FAULTS += ["nan", "too many", "floats", "transposed", "nothing"]
 # Of which trial, and what is patched.
 ENDS = {
     "diverging": (trainable(schedule=[[0, 0.1], [2, 1e30]], epochs=5, batches=3), None),
+    "overflowing": (SPEC, (Training, "epoch", overflowing)),
     "broken": (SPEC, (Protonet, "head", broken_head)),
     "spent": (trainable(**LITTLE), None),
     "spent submission": (submitted.spec(**LITTLE), None),
@@ -274,8 +283,8 @@ def test_what_ends_a_trial_is_recorded_and_what_was_measured_before_stays(
     reason = re.sub(r"\d+ of \d+", "N of M", recorded.end.reason)  # as many as are answered at once
     assert f"{recorded.end.status}: {reason}" == snapshot
     assert recorded.end.retriable is again
-    assert recorded.epochs.tolist()[:2] == ([1, 2] if cause == "diverging" else [])
-    assert not recorded.complete
+    assert recorded.epochs.tolist() == {"diverging": [1, 2], "overflowing": [1]}.get(cause, [])
+    assert recorded.complete is recorded.diverged
     assert storage.unfinished(planned(spec), main_of(data).id) is again
     if again:
         assert history(run(tmp_path, spec, data), spec, data).complete

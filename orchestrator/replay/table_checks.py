@@ -44,10 +44,10 @@ def by_benchmark(path: Path, table: "pd.DataFrame") -> dict[str | None, "pd.Data
 
 
 def checked_table(where: str, table: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the table with whole numbers as int64, ``fold`` -1 for none, accuracies as float64.
+    """Return the table with whole numbers as int64, accuracies as float64.
 
-    Empty accuracies are NaN: their trials diverged. ``task`` and ``set`` are there only where they
-    are filled.
+    ``fold`` is -1 for none, ``seed`` -1 for that of a method that draws nothing. Empty accuracies
+    are NaN: their trials diverged. ``task`` and ``set`` are there only where they are filled.
 
     Args:
         where: the beginning of each message.
@@ -59,7 +59,8 @@ def checked_table(where: str, table: "pd.DataFrame") -> "pd.DataFrame":
     rows = _Rows(where, table.copy())
     for column in ("method", "configuration", "measure"):
         rows.names(column)
-    rows.whole_numbers("seed")
+    rows.whole_numbers("seed", empty="-1")
+    rows.seeds()
     rows.whole_numbers("epoch")
     rows.whole_numbers("fold", empty="-1")
     ours = {typed: measure_name(typed) for typed in rows.table["measure"].unique()}
@@ -141,6 +142,19 @@ class _Rows:
         bad = ~whole | (texts == "").to_numpy()
         self.refuse(bad, column, "must be a whole number, 0 or above")
         self.table[column] = texts.str.partition(".")[0].astype(np.int64)
+
+    def seeds(self) -> None:
+        """Allow a method a seed in each row, or in none: then it draws nothing."""
+        empty = self.table["seed"] < 0
+        methods = self.table["method"]
+        mixed = empty & methods.isin(set(methods[~empty]))
+        why = (
+            "is empty, but other rows of its method have one; it is empty in every row of a method "
+            "that draws nothing, and else in none"
+        )
+        if mixed.any():
+            self.table["seed"] = self.table["seed"].astype(str).where(~empty, "")
+            self.refuse(mixed.to_numpy(), "seed", why)
 
     def accuracies(self) -> None:
         """Make accuracies float64, NaN where they are empty; allow [0, 1] but for training loss."""

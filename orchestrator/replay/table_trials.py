@@ -64,7 +64,7 @@ class _Trial:
     def __init__(self, where: str, key: tuple[object, ...], rows: "pd.DataFrame") -> None:
         self.where = where
         self.method, self.configuration, seed, fold = map(str, key)
-        self.seed, self.fold = int(seed), int(fold)
+        self.draws_nothing, self.seed, self.fold = int(seed) < 0, max(0, int(seed)), int(fold)
         self.rows, self.end = self._recorded(rows)
         self.epochs = np.unique(self.rows["epoch"].to_numpy())
 
@@ -104,6 +104,7 @@ class _Trial:
             curves=curves,
             scores={key: self._scores(key, held, common) for key in SCORE_KEYS},
             end=self.end,
+            draws_nothing=self.draws_nothing,
         )
 
     def _scores(self, key: ScoreKey, held: ScoreKeys, common: TaskNames) -> ScoreTable:

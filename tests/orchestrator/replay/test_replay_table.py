@@ -210,3 +210,42 @@ def test_a_column_that_is_there_twice_is_named(tmp_path) -> None:
     pq.write_table(table.append_column("seed", table["seed"]), tmp_path / "t.parquet")
     with pytest.raises(BadData, match='"seed" exists 2 times'):
         open_sources([tmp_path / "t.parquet"])
+
+
+def drawn_once(rng, tasks: int = 0) -> pd.DataFrame:
+    """Two methods that draw nothing and one with three seeds; one configuration and snapshot."""
+    rows = []
+    for method, level, seeds in (("NCC", 0.6, [None]), ("PT", 0.7, [None]), ("PN", 0.5, range(3))):
+        for seed in seeds:
+            for task in range(tasks) if tasks else [None]:
+                score = np.clip(level + rng.normal(0, 0.02), 0, 1)
+                rows += [(method, "x", seed, 1, m, score, task) for m in ("val", "novel")]
+    names = ["method", "configuration", "seed", "epoch", "measure", "accuracy", "task"]
+    return pd.DataFrame(rows, columns=names).dropna(axis=1, how="all")
+
+
+@pytest.mark.parametrize("tasks", [0, 50])
+def test_an_empty_seed_declares_that_a_method_draws_nothing(tmp_path, tasks) -> None:
+    """With tasks two such methods are compared over them, without tasks against seeds only."""
+    frame = drawn_once(np.random.default_rng(4), tasks)
+    for path in files_of(frame, tmp_path):
+        run = fsl_sweep.load_run(path)
+        assert {t.method for t in run.histories if t.draws_nothing} == {"NCC", "PT"}
+        pairs = run.report(["val"], ["val"]).differences
+        verdicts = {(p.a, p.b): (p.result.verdict, p.result.effect.kind) for p in pairs}
+        assert verdicts["NCC", "PT"] == ("worse" if tasks else "undecided", "paired")
+        assert verdicts["PT", "PN"] == ("better", "seeds")
+    frame.loc[frame.index[-1], "seed"] = None
+    with pytest.raises(BadData, match=r"row \d+: seed is empty, but other rows of its method have"):
+        fsl_sweep.load_run(files_of(frame, tmp_path)[0])
+
+
+def test_without_tasks_what_scores_chose_decides_nothing(tmp_path) -> None:
+    """All seeds share the selection tasks; the last snapshot of one configuration needs none."""
+    frame = pd.concat([drawn_once(np.random.default_rng(n)).assign(epoch=n) for n in (1, 2)])
+    run = fsl_sweep.load_run(files_of(frame, tmp_path)[0])
+    pairs = run.report(["val", "last"], ["val"]).differences
+    got = {(str(p.strategy), p.a, p.b): p.result for p in pairs}
+    assert got["last / val", "PT", "PN"].verdict == "better"
+    assert got["val / val", "PT", "PN"].verdict == "undecided"
+    assert "chose on the same tasks" in got["val / val", "PT", "PN"].caution

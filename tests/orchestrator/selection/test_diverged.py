@@ -288,3 +288,24 @@ def test_it_is_an_outcome_and_others_stay_missing():
     whole = completeness_of([trials[0], trials[1], trials[3]], 0)
     assert whole.complete
     assert whole.named("PN") == "PN (2 of 3 diverged)"
+
+
+@pytest.mark.parametrize("seeds", [3, 5])
+def test_where_nothing_differs_a_lost_seed_seldom_decides(seeds) -> None:
+    """The worst seed of one method diverges, which flatters it."""
+    rng, wrong, against = np.random.default_rng(11), [], 0
+    for _ in range(400):
+        scores = rng.normal(0.6, 0.02, (2, seeds))
+        lost = int(scores[0].argmin())
+        trials = [
+            trial(name, "x", seed, base=[0.5], val=[0.5], novel=[score])
+            for name, row in zip("AB", scores, strict=True)
+            for seed, score in enumerate(row)
+        ]
+        trials[lost] = trial("A", "x", lost, base=[], val=[], novel=[], end=DIVERGED)
+        selected = select(trials, ["last"], ["val"])
+        (pair,) = compare_over_seeds(summarise(selected), resample(trials, selected, resamples=10))
+        wrong.append(pair.result.verdict != "undecided")
+        against += pair.result.p_value < 0.05 and pair.result.effect.mean > 0
+    assert np.mean(wrong) <= 0.06
+    assert against > 0

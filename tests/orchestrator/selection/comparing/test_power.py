@@ -203,3 +203,27 @@ def test_classes_where_they_are_known() -> None:
     for weight, unusable in ((None, tuples[:-1]), (None, every), (0.5, tuples)):
         (plan,) = planned(trials, 0.05, weight, classes=unusable)
         assert {way.what for way in plan.ways} == {"seeds", "tasks"}
+
+
+def copied(trials, of: int, to: int):
+    """The trials, and again those of one seed under another number."""
+    return [*trials, *(replace(t, seed=to, trial=f"{t.trial}'") for t in trials if t.seed == of)]
+
+
+def test_copies_change_no_p_value_and_are_named() -> None:
+    whole, again = compared(ABC), compared(copied(copied(ABC, 0, 7), 1, 8))
+    assert [pair.result.p_adjusted for pair in again] == [p.result.p_adjusted for p in whole]
+    assert [pair.result.seeds for pair in again] == [pair.result.seeds for pair in whole]
+    selected = select(copied(copied(ABC, 0, 7), 1, 8), ["val"], ["val"])
+    assert selected.copies("A", selected.strategies[0]) == {7: 0, 8: 1}
+    assert select(ABC, ["val"], ["val"]).copies("A", selected.strategies[0]) == {}
+
+
+def test_a_plan_takes_what_draws_nothing_as_it_is() -> None:
+    """Seeds are asked only of the other; of two that draw nothing only tasks and classes are."""
+    fixed = [replace(t, draws_nothing=True) for t in ABC if t.seed == 0 and t.method != "C"]
+    (pair,) = planned([t for t in ABC if t.method == "B"] + [t for t in fixed if t.method == "A"])
+    (seeds,) = (way for way in pair.ways if way.what == "seeds")
+    assert seeds.more is None or seeds.more[(pair.a, pair.b).index("A")] == 0
+    (both,) = planned(fixed, 0.001)
+    assert [way.what for way in both.ways] == ["tasks"]

@@ -112,7 +112,7 @@ def test_a_comparison_of_frozen_features_runs(features, reported, capsys):
     assert all(f"{method} seed=0: done" in trials for method in FEATURES["methods"])
     assert invoke(["report", "runs/own"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "so more seeds change only the learner's own random draws. " in text
+    assert "Neither draws anything: other seeds change nothing, other classes or another" in text
     assert " left out" not in text
     assert invoke(["data", "check", "features", "--root", "f.npz"]) == 0
     assert "features: 16, fingerprint" in capsys.readouterr().out

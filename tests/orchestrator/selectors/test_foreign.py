@@ -101,7 +101,7 @@ def test_what_is_said_of_each(plugin, run, refused, snapshot) -> None:
 def test_nothing_to_choose_from_leaves_the_strategy_out(plugin, run, capsys) -> None:
     assert invoke(["report", run, "--snapshot", "choosy", "--snapshot", "val", "--full"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "choosy / any, seed 0: No epoch is good enough." in out
+    assert "Left out: PN; choosy / any; seed 0: No epoch is good enough." in out
 
 
 def test_defects_of_ours_stay_tracebacks(monkeypatch) -> None:

@@ -99,7 +99,7 @@ def test_it_plans_for_what_the_report_compares(tmp_path, capsys) -> None:
     assert load_run(path).report(**given).answer.sentences[-1] in said
     assert load_run(path).report().answer.sentences[-1] not in said
     # How long more tasks take is known of the main protocol only.
-    for effect, more, known in (("0.07", [], True), ("0.07", ["--protocol", "5-shot"], False)):
+    for effect, more, known in (("0.2", [], True), ("0.25", ["--protocol", "5-shot"], False)):
         assert invoke(["plan-next", path, "--effect", effect, "--json", *more]) == 0
         (plain,) = json.loads(capsys.readouterr().out)
         (tasks,) = (way for way in plain["ways"] if way["what"] == "tasks")

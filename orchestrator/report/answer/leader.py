@@ -82,7 +82,7 @@ class Leader:
         leads = f"{so_far}{best} leads {second} by {self._points} under {self.strategy}"
         if self._why_not is not None:
             return f"{leads}, over {self._seeds}{self._why_not}."
-        return f"{leads}{self._still_open(second)}.{self._drawn_by_none}"
+        return f"{leads}{self._still_open(second)}.{self._drawn_by_none}{self._of_copies}"
 
     def _alone(self) -> str:
         (cell,) = self.order
@@ -120,14 +120,8 @@ class Leader:
                 f"{ends}; {among_all} classifies queries among all base classes, the others only "
                 "among the classes of the task, which is easier: no comparison"
             )
-        copied = [method for method in self.copied if method in (self.methods[0], *self.undecided)]
-        if copied and (copied[0] == self.methods[0] or set(self.undecided) <= {*copied}):
-            them = "it" if len(copied) == 1 else "they"
-            return (
-                f"{ends}; all seeds of {some(copied)} are equal on every task. If {them} draw"
-                f"{'s' if them == 'it' else ''} nothing, this is also the comparison of the "
-                "methods; if the seeds should differ, the seed does not reach them"
-            )
+        if self.methods[0] in self.copied:
+            return f"{ends}.{self._of_copies}".removesuffix(".")
         # Without a repeated selection nothing is decided, if a score had a part in it.
         scored = [cell for cell in self.order if any(choice.by_score for choice in cell.choices)]
         if scored and not len(self.order[0].choices[0].novel_tasks):
@@ -183,6 +177,20 @@ class Leader:
         if len(self.single) == 2:
             return "one seed says nothing about training the methods again"
         return f"one seed of {self.single[0]} says nothing about training it again"
+
+    @property
+    def _of_copies(self) -> str:
+        """Say of methods whose seeds are all equal what that may mean."""
+        concerned = (self.methods[0], *self.undecided)
+        copied = [method for method in self.copied if method in concerned]
+        if not copied:
+            return ""
+        they, nothing = ("it", "draws") if len(copied) == 1 else ("they", "draw")
+        return (
+            f" All seeds of {some(copied)} are equal on every task: if {they} {nothing} nothing, "
+            "this is also the comparison of the methods; if the seeds should differ, the seed does "
+            "not reach them."
+        )
 
     @property
     def _drawn_by_none(self) -> str:

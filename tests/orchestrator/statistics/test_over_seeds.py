@@ -345,6 +345,9 @@ def false_and_found(methods, seeds, spread, fixed=0, simulations=1500):
 @pytest.mark.parametrize(
     ("methods", "seeds", "spread", "fixed", "gain"),
     [
+        (2, 2, 0.0, 1, 0),
+        (2, 3, 0.0, 1, 0),
+        (2, 5, 0.0, 1, 0),
         (3, 2, 0.0, 0, 0.15),
         (9, 2, 0.0, 0, 0.15),
         (9, 2, 0.5, 0, 0.1),

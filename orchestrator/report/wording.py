@@ -201,6 +201,7 @@ def _chosen_by(name: str, selector: AnySelector) -> str:
     elif isinstance(selector, BudgetedOracle):
         looks = counted(selector.novel_budget or 0, "novel look")
         text = " by ".join((looks, *map(str, arguments[1:2])))
+        text += " over snapshots" if selector.every_snapshot else ""
     elif ours in _CHOSEN_BY:
         text = ", ".join((text, *map(str, arguments)))
     return f"{text} (oracle)" if is_oracle(selector) else text

@@ -13,7 +13,7 @@ from fsl_sweep.orchestrator.records.spec import Selectors
 from fsl_sweep.orchestrator.selection.choices import Chosen
 from fsl_sweep.orchestrator.selection.completeness import why_unusable
 from fsl_sweep.orchestrator.selection.select import ORACLE, select
-from fsl_sweep.orchestrator.selectors import hyperparameter_selector
+from fsl_sweep.orchestrator.selectors import HyperparameterSelector, hyperparameter_selector
 from fsl_sweep.orchestrator.selectors.base import is_cross_validated
 
 
@@ -59,12 +59,15 @@ def wanted(ledger: Ledger, plan: Plan, which: Which) -> dict[str, Collection[int
 def choosable_epochs(trial: TrialHistory, selectors: Selectors) -> set[int] | None:
     """Return the epochs of a trial that these strategies may choose, whatever other trials hold.
 
-    None where that depends on class folds, or where the trial takes part in no selection.
+    None where that depends on class folds, where one chooses among all of them, or where the trial
+    takes part in no selection.
     """
     chosen, epochs = Chosen([trial]), set[int]()
     first = map(chosen.selector, selectors.snapshot)
-    second = map(hyperparameter_selector, selectors.hyperparameter)
+    second = [*map(hyperparameter_selector, selectors.hyperparameter)]
     if why_unusable(trial) or any(map(is_cross_validated, (*first, *second))):
+        return None
+    if any(isinstance(s, HyperparameterSelector) and s.every_snapshot for s in second):
         return None
     for name in dict.fromkeys([*selectors.snapshot, ORACLE]):
         with suppress(SelectionError):

@@ -87,7 +87,8 @@ def resample(
     Args:
         histories: one for each planned trial, as given to ``select``.
         selected: what was selected from them. Incomplete cells have no interval, and neither has
-            one with a resample that chooses a snapshot which is not measured on the report tasks.
+            one with a resample that chooses a snapshot which is not measured on the report tasks,
+            nor one whose selector chooses among every snapshot.
         resamples: at least 2; by default as of ``resamples_for``.
         one_by_one: the number for selectors that cannot choose in all resamples at once.
         seed: of the resampling.
@@ -112,7 +113,12 @@ def resample(
     with threadpool_limits(1 if alone else None, "blas"):
         for (method, seed), trials in replicates_of(histories).items():
             cells = {s: selected.cell(method, s) for s in selected.strategies}
-            chosen = {s: c for s, cell in cells.items() for c in cell if c.seed == seed}
+            chosen = {
+                s: choice
+                for s, cell in cells.items()
+                for choice in cell
+                if choice.seed == seed and not second[s.hyperparameter].every_snapshot
+            }
             for choice in chosen.values():
                 choice.scores("novel")  # which comparisons need: read while the file is open
             crossed = any(strategy.cross_validated for strategy in chosen)

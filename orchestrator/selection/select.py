@@ -23,7 +23,13 @@ from fsl_sweep.orchestrator.records.measures import MEASURES, Measure, ScoreTabl
 from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.replay.lacking import unknown
 from fsl_sweep.orchestrator.selection.candidates import candidates_of
-from fsl_sweep.orchestrator.selection.choices import Chosen, recorded, seen, single_selector
+from fsl_sweep.orchestrator.selection.choices import (
+    Chosen,
+    read_once,
+    recorded,
+    seen,
+    single_selector,
+)
 from fsl_sweep.orchestrator.selection.completeness import (
     FoldTrials,
     Replicate,
@@ -39,6 +45,7 @@ from fsl_sweep.orchestrator.selection.results import (
     Strategy,
 )
 from fsl_sweep.orchestrator.selectors import (
+    Candidate,
     FrontSelector,
     HyperparameterSelector,
     SnapshotSelector,
@@ -206,11 +213,14 @@ def _choose(
             names = {trial.trial for trial in rivals}
             among = [(trial, row) for trial, row in left if trial.trial in names]
             try:
-                snapshot, spent = _of_configurations(among, other, chosen, name)
+                if other.every_snapshot:
+                    snapshot, spent = _of_all(rivals, other)
+                else:
+                    snapshot, spent = _of_configurations(among, other, chosen, name)
             except SelectionError as failure:
                 failed.append(LeftOut(*replicate, str(failure), None, None, name, other_name))
                 continue
-            if is_oracle(selector):  # it has read all of them before
+            if is_oracle(selector) and not other.every_snapshot:  # it has read all of them before
                 in_folds = rivals if reads_each_fold(other) else ()
                 of_folds = [fold for trial in in_folds for fold in chosen.folds.of(trial)]
                 spent = sum(len(trial.epochs) for trial in [*rivals, *of_folds])
@@ -247,6 +257,21 @@ def _of_configurations(
     candidates = chosen.with_folds(candidates, snapshot, selector)
     best, spent = apply_counted(selector, candidates)
     trial = next(t for (t, _), c in zip(left, candidates, strict=True) if c is best)
+    return Snapshot(trial, best.epoch), spent
+
+
+def _of_all(
+    trials: Sequence[TrialHistory], selector: HyperparameterSelector
+) -> tuple[Snapshot, int]:
+    """Return what is chosen among all snapshots, and how many novel scores are read."""
+    whole = Chosen(map(read_once, trials))
+    candidates = [
+        Candidate(trial.trial, trial.hyperparameters, int(epoch), whole.history(trial))
+        for trial in whole.planned
+        for epoch in trial.epochs
+    ]
+    best, spent = apply_counted(selector, candidates)
+    trial = next(trial for trial in trials if trial.trial == best.trial)
     return Snapshot(trial, best.epoch), spent
 
 

@@ -70,12 +70,15 @@ class HyperparameterSelector(ABC):
             budget, each candidate has a meter (``candidate.novel``) in place of novel scores.
         asks_folds: for one that needs ``cv``, whether candidates come with the epoch that the
             snapshot selector chooses in each class fold, or only with that of the full trial.
+        every_snapshot: whether the candidates are all snapshots of all configurations, in order,
+            whatever the snapshot selector chooses. The selection is then not repeated in resamples.
     """
 
     name: ClassVar[str]
     needs: ClassVar[frozenset[str]]
     novel_budget: int | None = None
     asks_folds: bool = True
+    every_snapshot: bool = False
 
     @property
     def highest_of(self) -> str | None:

@@ -1,4 +1,4 @@
-"""The best configuration that a limited number of novel evaluations finds."""
+"""The best configuration, or snapshot, that a limited number of novel evaluations finds."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -32,6 +32,8 @@ class BudgetedOracle(HyperparameterSelector):
             in rounds of equal cost, keeping the better half of the candidates each time, so that
             the last ones are measured on more tasks (sequential halving; Karnin, Koren, Somekh,
             "Almost Optimal Exploration in Multi-Armed Bandits", algorithm 1).
+        over: ``configurations``: the candidates are the selected snapshots; ``snapshots``: all
+            snapshots of all configurations.
 
     Raises:
         ValueError: the budget is not a whole number from 1, or another argument is unknown.
@@ -40,13 +42,18 @@ class BudgetedOracle(HyperparameterSelector):
     name: ClassVar[str] = "budgeted-oracle"
     needs: ClassVar[frozenset[str]] = frozenset({"val", "novel"})
 
-    def __init__(self, budget: int = 1, allocation: str = "top") -> None:
+    def __init__(
+        self, budget: int = 1, allocation: str = "top", over: str = "configurations"
+    ) -> None:
         if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
             raise ValueError(f"the budget is a number of evaluations from 1, not {budget!r}")
         if allocation not in ALLOCATIONS:
             known = ", ".join(ALLOCATIONS)
             raise ValueError(f"the allocation is one of {known}, not {allocation!r}")
+        if over not in ("configurations", "snapshots"):
+            raise ValueError(f"it is spent over configurations or snapshots, not {over!r}")
         self.novel_budget, self.allocation = budget, allocation
+        self.every_snapshot = over == "snapshots"
 
     def select(self, candidates: Sequence[Candidate]) -> Candidate:
         """Choose the best candidate that the budget finds.
@@ -70,8 +77,8 @@ class BudgetedOracle(HyperparameterSelector):
 
 
 def allocations_of(selectors: Iterable[object]) -> tuple[str, ...]:
-    """Return the allocations of the budgeted oracles among selectors."""
-    oracles = (selector for selector in selectors if isinstance(selector, BudgetedOracle))
+    """Return the allocations over configurations of the budgeted oracles among selectors."""
+    oracles = (s for s in selectors if isinstance(s, BudgetedOracle) and not s.every_snapshot)
     return tuple(dict.fromkeys(oracle.allocation for oracle in oracles))
 
 

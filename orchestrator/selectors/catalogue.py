@@ -67,8 +67,8 @@ HYPERPARAMETER_SELECTORS: Catalogue[HyperparameterSelector | FrontSelector] = Ca
         _of(
             BudgetedOracle,
             "appendix F.5",
-            "budgeted-oracle(b, top|per-configuration|halving): the best NovelGen that b "
-            "evaluations find (oracle)",
+            "budgeted-oracle(b, top|per-configuration|halving, configurations|snapshots): the best "
+            "NovelGen that b evaluations find (oracle)",
         ),
         _of(
             hyperparameter.Pareto,

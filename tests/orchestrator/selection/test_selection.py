@@ -14,6 +14,7 @@ from fsl_sweep.orchestrator.selection.comparing.comparison import (
     same_order,
 )
 from fsl_sweep.orchestrator.selection.methods import by_method, rank_correlations, summarise
+from fsl_sweep.orchestrator.selection.resample import resample
 from fsl_sweep.orchestrator.selection.select import Selected, Strategy, select, why_unusable
 
 
@@ -78,6 +79,19 @@ def test_gaps_are_named_and_the_cell_is_left_out(change: dict, reason: str) -> N
     # The whole replicate is still selected for; the mean over seeds is not made without the other.
     assert [(s.method, s.seed) for s in selected.selections] == [("PN", 1), ("RR", 0)]
     assert [summary.method for summary in summarise(selected)] == ["RR"]
+
+
+def test_looks_are_spent_over_all_snapshots() -> None:
+    names = [f"budgeted-oracle({b}, top, snapshots)" for b in (1, 2, 6)]
+    found = select([SLOW], ["last"], names)
+    # ValGen ranks the epochs 2, 3, 1; NovelGen 3, 2, 1.
+    assert [chosen(found, "last", name).epoch for name in names] == [2, 3, 3]
+    assert [chosen(found, "last", name).novel_evaluations for name in names] == [1, 2, 3]
+    both = select([SLOW, FAST], ["last", "oracle"], [*names[1:], "oracle"])
+    best, taken = chosen(both, "oracle", "oracle"), chosen(both, "last", names[2])
+    assert (taken.trial, taken.epoch, taken.regret) == (best.trial, best.epoch, 0)
+    cells = resample([SLOW, FAST], both, resamples=10)
+    assert {one.strategy.hyperparameter for one in cells} == {"oracle"}
 
 
 def test_budget_counts_as_complete_and_folds_are_passed_over() -> None:
@@ -264,4 +278,6 @@ def test_what_a_trial_keeps_is_what_any_strategy_may_choose_of_it(seed) -> None:
     # Nothing is said where folds decide, or the trial takes no part.
     folds = Selectors(snapshot=["val", "cv-epoch"], hyperparameter=["val"])
     assert choosable_epochs(history, folds) is None
+    every = Selectors(snapshot=["val"], hyperparameter=["budgeted-oracle(2, top, snapshots)"])
+    assert choosable_epochs(history, every) is None
     assert choosable_epochs(replace(history, end=TrialEnd("failed", "NaN")), KEPT) is None

@@ -183,8 +183,13 @@ def _torn(histories: Sequence[TrialHistory]) -> tuple[LeftOut, ...]:
 def _needs(evidence: Evidence) -> tuple[PowerAnalysis, ...]:
     if evidence.lead is None or not evidence.resampled:
         return ()
-    timed = evidence.question.timed
-    analyses = plan_next(evidence.complete, evidence.led, resampled=evidence.resampled, timed=timed)
+    analyses = plan_next(
+        evidence.complete,
+        evidence.led,
+        resampled=evidence.resampled,
+        timed=evidence.question.timed,
+        of_best=True,
+    )
     again = {cell.method for cell in evidence.resampled if cell.strategy == evidence.lead}
     return tuple(p for p in analyses if p.now.effect.n > 1 and {p.a, p.b} <= again)
 

@@ -111,6 +111,7 @@ def plan_next(
     power: float = 0.8,
     timed: bool = True,
     complete: bool = True,
+    of_best: bool = False,
 ) -> tuple[PowerAnalysis, ...]:
     """Plan what tells each pair of methods apart under each strategy; leading pairs first.
 
@@ -128,6 +129,7 @@ def plan_next(
         power: in (0, 1).
         timed: whether the recorded seconds of measuring are of these report tasks.
         complete: as of ``compare_over_seeds``.
+        of_best: whether to plan only the pairs of each strategy's best method.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -136,7 +138,7 @@ def plan_next(
         raise ValueError(f"An effect to find is above 0, not {effect}.")
     summaries = summarise(selected)
     cells = {(cell.method, cell.strategy): cell for cell in summaries}
-    best = {ranking.strategy: set(ranking.methods[:2]) for ranking in rank_methods(summaries)}
+    best = {ranking.strategy: ranking.methods[:2] for ranking in rank_methods(summaries)}
     comparisons = compare_over_seeds(summaries, resampled, complete=complete)
     count = Counter(pair.strategy for pair in comparisons)
     seconds, draws, plans = _seconds(histories), draws_of(resampled), list[PowerAnalysis]()
@@ -146,12 +148,14 @@ def plan_next(
         a, b = (cells[name, strategy] for name in names)
         if a.among_all != b.among_all or flattered(now, a.lost_seeds, b.lost_seeds):
             continue
+        if of_best and best[strategy][0] not in names:
+            continue
         tuples, again = _of_tasks(a, classes), common_draws(draws, a, b)
         parts, pilot = parts_of(a, b), betweens[strategy](a, b)
         components = pair_components(parts, again, tuples, pilot)
         goal = abs(now.effect.mean) if effect is None else effect
         around = () if effect else _about(SeedPair(parts, again, pilot).interval(PLAUSIBLE))
-        leading = best[strategy] == set(names)
+        leading = {*best[strategy]} == {*names}
         plan = PowerAnalysis(strategy, *names, leading, now, components, goal, power, around)
         if effect is not None or now.verdict == "undecided":
             confidence = 1 - (1 - now.confidence) / count[strategy]

@@ -115,8 +115,9 @@ class Ledger:
         if (before := self.check_plan(plan)) is not None:
             plan = plan.after(before)
         text = sweep_text.encode()
-        self.folder.write("sweep.yaml", text)
+        # The plan comes first: it says that the folder is a run's, which may be started again.
         self._write(plan, hashlib.sha256(text).hexdigest())
+        self.folder.write("sweep.yaml", text)
         return plan
 
     def add_protocols(
@@ -217,8 +218,8 @@ class Ledger:
         """Say what a run of the plan should know of the folder before it starts. Raises Damaged."""
         if self.sweep_file_changed():
             yield (
-                f"{self.path / 'sweep.yaml'} is not the file that was planned last: it was edited "
-                "or damaged. It is replaced by the sweep that runs now."
+                f"{self.path / 'sweep.yaml'} is not the file that was planned last: it was edited, "
+                "damaged or never written. It is replaced by the sweep that runs now."
             )
         if count := len(self.unplanned(plan)):
             trials = f"{counted(count, 'trial')} {'is' if count == 1 else 'are'}"

@@ -1,5 +1,6 @@
 """The records of a trial and the plan of a run: written, read again, damaged, and forged."""
 
+import errno
 import json
 from contextlib import nullcontext
 from dataclasses import replace
@@ -24,8 +25,9 @@ from made import (
     spec,
 )
 
-from fsl_sweep.orchestrator.errors import Damaged, RunFolderError, UnknownName
+from fsl_sweep.orchestrator.errors import Damaged, MachineFailure, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.ledger.lock import run_lock
 from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.records.protocol import Episode, Protocol
 
@@ -209,6 +211,30 @@ def test_plan_round_trip_and_pending(tmp_path):
     (tmp_path / "plan.json").unlink()
     with pytest.raises(RunFolderError, match="it is not a run folder"):
         ledger.write_plan(more, "")
+
+
+@pytest.mark.parametrize("file", ["plan.json", "sweep.yaml"])
+def test_a_first_start_that_a_full_disk_ends_at_any_file_is_taken_up(tmp_path, monkeypatch, file):
+    """But not a folder with a sweep file of somebody's, which would be lost."""
+    ledger, first = Ledger(tmp_path / "run"), plan(planned(spec()))
+    replace_file = Path.replace
+
+    def full(path, target):
+        if Path(target).name == file:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return replace_file(path, target)
+
+    with monkeypatch.context() as patch, run_lock(ledger.path):
+        patch.setattr(Path, "replace", full)
+        with pytest.raises(MachineFailure, match="No space left"):
+            ledger.write_plan(first, "name: made\n")
+    assert ledger.write_plan(first, "name: made\n") == ledger.read_plan() == first
+    assert [*ledger.notices(first)] == []
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "sweep.yaml").write_text("mine")
+    with pytest.raises(RunFolderError, match="it is not a run folder"):
+        Ledger(tmp_path / "mine").write_plan(first, "name: made\n")
+    assert (tmp_path / "mine" / "sweep.yaml").read_text() == "mine"
 
 
 def test_epochs_that_give_a_snapshot_are_every_nth_and_the_last(tmp_path):

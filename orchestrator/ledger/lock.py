@@ -137,8 +137,8 @@ def _acquire(descriptor: int, path: Path, notify: Callable[[str], None]) -> dict
             raise _held(path, last)
         notify(
             f"{path.parent} is on a file system without file locks. A second run is refused by "
-            f"the time of its file `{path.name}` alone, and after a kill the next one has to wait for "
-            f"{STALE_SECONDS:.0f} seconds."
+            f"the time of its file `{path.name}` alone, and after a kill the next one has to wait "
+            f"for {STALE_SECONDS:.0f} seconds."
         )
     return mine
 

@@ -240,12 +240,19 @@ class TrialLedger:
     ) -> list[int]:
         """Return epochs, of these or all, that are recorded and not measured under a protocol.
 
-        With ``answers``, those whose answers are not recorded are among them.
+        With ``answers``, those whose answers are not recorded are among them, and of those whose
+        answers are damaged the ones whose weights are there.
         """
         content = self._content()
         done = set(self._measured(protocol, content).epochs.tolist())
         if answers:
             done &= set(self.measurements.answered(protocol))
+            there = done.intersection(content.weights if epochs is None else epochs)
+            for epoch in there.intersection(self.snapshot_epochs()):
+                try:
+                    self.measurements.read_answers(protocol, epoch, content.weights)
+                except Damaged:
+                    done.remove(epoch)
         return [e for e in content.weights if e not in done and (epochs is None or e in epochs)]
 
     def history(

@@ -266,8 +266,9 @@ def _recording(
     """Hold the run folder's lock, with the plan and the common tasks recorded in it."""
     ledger = prepared.ledger
     with locked(ledger, notify):
-        if keep_plan:
-            ledger.check_plan(plan)
+        if keep_plan and (before := ledger.check_plan(plan)) is not None:
+            recorded = [protocol for protocol in before.requested if protocol in plan.requested]
+            write_tasks(ledger, before, recorded, benchmarks)
         else:
             for remark in ledger.notices(plan):
                 notify(remark)

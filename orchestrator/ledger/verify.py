@@ -194,7 +194,7 @@ def _check_trial(
     follows = "whether missing weights were pruned is not known"
     findings.note(folder, PRUNED, follows, may_miss=True)
     with findings.damage("its trial is trained again from the beginning"):
-        folder.read_sealed(RESUME)
+        storage.check_resume()
     _check_snapshots(findings, storage, not damaged)
 
 

@@ -90,6 +90,13 @@ def answers_of_a_killed_epoch(run: Path) -> None:
     weights_of_a_killed_epoch(run)
 
 
+def state_of_another_run(run: Path) -> None:
+    storage = Ledger(run).trial(trial(run, done=False).name)
+    state = storage.folder.read("resume.state")
+    storage.write_epoch(record(2), MAIN_ID, b"other weights")
+    storage.folder.write("resume.state", state)
+
+
 FILES = [
     *((None, name) for name in ("sweep.yaml", "environment.json")),
     (None, f"tasks/{MAIN_ID}/val-report.json"),
@@ -104,6 +111,7 @@ HARMS = {
     "weights of a killed epoch": weights_of_a_killed_epoch,
     "weights without records": weights_without_records,
     "answers of a killed epoch": answers_of_a_killed_epoch,
+    "a state of another run": state_of_another_run,
     "damaged answers": lambda run: flip(with_answers(1, run)),
     "unknown pruning": lambda run: flip(at(run, True, "pruned.json")),
     **{f"flip {file}": lambda run, file=file: flip(at(run, *file)) for file in FILES},

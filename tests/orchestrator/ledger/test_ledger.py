@@ -151,7 +151,7 @@ def test_a_damaged_finished_trial_is_run_again(tmp_path, name, harm):
 
 def test_a_failure_worth_another_try_keeps_the_state_to_resume_from(tmp_path):
     storage, trial = filled(tmp_path)
-    storage.write_resume(b"state")
+    storage.write_resume(b"state", 3)
     died = TrialEnd("failed", "the node died", retriable=True)
     storage.end(died, MAIN_ID)
     assert storage.unfinished(trial, MAIN_ID)
@@ -163,6 +163,32 @@ def test_a_failure_worth_another_try_keeps_the_state_to_resume_from(tmp_path):
     assert not storage.unfinished(trial, MAIN_ID)
     assert storage.read_resume() is None
     assert_holds(storage.history(trial, MAIN_ID), [1, 2, 3])
+
+
+def test_a_state_is_only_of_the_records_that_it_follows(tmp_path, snapshot):
+    """Up to the epoch that it was written after, whether that was recorded or not."""
+    whole, ledger = plan(planned(spec())), Ledger(tmp_path)
+    ledger.write_plan(whole, "")
+    storage, trial = filled(tmp_path)
+    for epoch in (2, 5):
+        storage.write_resume(b"state", epoch)
+        assert storage.read_resume() == b"state"
+    storage.write_resume(b"state", 2)
+    storage.write_epoch(record(3), MAIN_ID, b"other weights")
+    assert (storage.read_resume(), [*ledger.notices(whole)]) == (b"state", [])
+    for harm in (
+        lambda: storage.write_epoch(record(2), MAIN_ID, b"other weights"),
+        lambda: storage.folder.write_sealed("resume.state", b"as versions before wrote it"),
+        lambda: flip(storage.folder.path / "resume.state"),
+    ):
+        harm()
+        assert storage.read_resume() is None
+        (remark,) = ledger.notices(whole)
+        assert remark.replace(str(tmp_path), "RUN").replace(trial.id, "ID") == snapshot
+    storage.end(TrialEnd("failed", "the node died", retriable=True), MAIN_ID)
+    assert len([*ledger.notices(whole)]) == 1
+    storage.end(DONE, MAIN_ID)
+    assert [*ledger.notices(whole)] == []
 
 
 @pytest.mark.parametrize(
@@ -274,7 +300,7 @@ def test_undamaged_files_in_the_places_of_others_are_damaged(tmp_path):
         storage.begin(trial.spec)
         for epoch in (1, 2, 3):
             storage.write_epoch(record(epoch, number), MAIN_ID, b"")
-        storage.write_resume(b"state %d" % number)
+        storage.write_resume(b"state %d" % number, 3)
     first, second = (storage.folder.path for storage in storages)
 
     def swap(a, b):

@@ -115,8 +115,9 @@ class Ledger:
         if (before := self.check_plan(plan)) is not None:
             plan = plan.after(before)
         text = sweep_text.encode()
-        self.folder.write("sweep.yaml", text)
+        # The plan comes first: it says that the folder is a run's, which may be started again.
         self._write(plan, hashlib.sha256(text).hexdigest())
+        self.folder.write("sweep.yaml", text)
         return plan
 
     def add_protocols(
@@ -217,8 +218,14 @@ class Ledger:
         """Say what a run of the plan should know of the folder before it starts. Raises Damaged."""
         if self.sweep_file_changed():
             yield (
-                f"{self.path / 'sweep.yaml'} is not the file that was planned last: it was edited "
-                "or damaged. It is replaced by the sweep that runs now."
+                f"{self.path / 'sweep.yaml'} is not the file that was planned last: it was edited, "
+                "damaged or never written. It is replaced by the sweep that runs now."
+            )
+        if lost := self._lost_states(plan):
+            yield (
+                f"{self.path / lost[0].place} cannot be used: {lost[0].reason}. "
+                f"{counted(len(lost), 'trial')} with such a state to resume from "
+                f"{'is' if len(lost) == 1 else 'are'} trained again from the beginning."
             )
         if count := len(self.unplanned(plan)):
             trials = f"{counted(count, 'trial')} {'is' if count == 1 else 'are'}"
@@ -226,6 +233,18 @@ class Ledger:
                 f"{self.path}: {trials} no longer planned and left out of the report (`fsl-sweep "
                 f"status` lists them); {COME_BACK}."
             )
+
+    def _lost_states(self, plan: Plan) -> list[Damaged]:
+        """Return what is wrong with states that planned trials cannot resume from."""
+        lost: list[Damaged] = []
+        for storage in map(self.trial, plan.specs):
+            try:
+                storage.check_resume()
+            except Damaged as damage:
+                end = storage.read_end()
+                if end is None or end.retriable:  # another trial has no use for it
+                    lost.append(damage)
+        return lost
 
     def set_aside(self, trial: str) -> Path | None:
         """Move the records of a trial out of ``trials/``; return their place, None without any."""

@@ -1,5 +1,6 @@
 """One run at a time in a run folder."""
 
+import errno
 import fcntl
 import json
 import os
@@ -7,7 +8,7 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -17,16 +18,25 @@ from fsl_sweep.orchestrator.ledger.storage import kind_of
 
 BEAT_SECONDS = 15.0
 STALE_SECONDS = 120.0
+_SETTLE_SECONDS = 1.0
+"""From writing to reading again who holds it: much longer than from looking to writing."""
+_WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+"""What file systems answer that have no file locks: NFS without its lock service, some Lustre."""
 
 
 @contextmanager
-def run_lock(folder: Path) -> Iterator[None]:
+def run_lock(folder: Path, notify: Callable[[str], None] = lambda _: None) -> Iterator[None]:
     """Hold ``folder/lock`` for the length of the block.
 
     Within a host the kernel's file lock decides, which ends with its process. Hosts may share the
     folder without sharing file locks: the holder touches the file every 15 seconds, and a holder on
     another host counts as dead where the file's time is not within two minutes of the file system's
-    clock. A time in the future is no sign of life either.
+    clock. A time in the future is no sign of life either. Where the file system has no file locks,
+    the same holds for every holder.
+
+    Args:
+        folder: it is made if it is missing.
+        notify: called with a remark where there are no file locks.
 
     Raises:
         RunFolderError: another run holds the lock (its host and pid are named), or the folder
@@ -39,7 +49,10 @@ def run_lock(folder: Path) -> Iterator[None]:
     except OSError as failure:
         raise _unwritable(folder, failure) from failure
     try:
-        _acquire(descriptor, path)
+        try:
+            mine = _acquire(descriptor, path, notify)
+        except OSError as failure:
+            raise _unwritable(folder, failure) from failure
         stop = threading.Event()
         beat = threading.Thread(target=_beat, args=(descriptor, stop), daemon=True)
         beat.start()
@@ -48,7 +61,8 @@ def run_lock(folder: Path) -> Iterator[None]:
         finally:
             stop.set()
             beat.join()
-            os.ftruncate(descriptor, 0)
+            if _holder(descriptor) == mine:
+                os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
 
@@ -73,15 +87,13 @@ def holder_of(folder: Path) -> str | None:
         return None
     holder = _holder(descriptor)
     try:
-        if holder.get("host") == socket.gethostname():
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        elif holder and not _is_silent(descriptor, time.time()):
-            return _named(holder)
+        if _kernel_decides(holder) and _flock(descriptor, fcntl.LOCK_SH):
+            return None
+        return _named(holder) if holder and not _is_silent(descriptor, time.time()) else None
     except BlockingIOError:
         return _named(holder)
     finally:
         os.close(descriptor)
-    return None
 
 
 def _opened(path: Path, flags: int) -> int:
@@ -103,20 +115,48 @@ def _is_silent(descriptor: int, now: float) -> bool:
     return abs(now - os.fstat(descriptor).st_mtime) >= STALE_SECONDS
 
 
-def _acquire(descriptor: int, path: Path) -> None:
+def _acquire(descriptor: int, path: Path, notify: Callable[[str], None]) -> dict[str, Any]:
+    """Write who holds the lock now, and return it. Raises RunFolderError if another does."""
     holder = _holder(descriptor)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        locked = _flock(descriptor, fcntl.LOCK_EX)
     except BlockingIOError:
         raise _held(path, holder) from None
-    if holder.get("host") not in (None, socket.gethostname()):
+    if holder.get("host") is not None and not (locked and _kernel_decides(holder)):
         with tempfile.TemporaryFile(dir=path.parent) as probe:
             now = os.fstat(probe.fileno()).st_mtime  # by the file system's clock
         if not _is_silent(descriptor, now):
             raise _held(path, holder)
+    mine = {"host": socket.gethostname(), "pid": os.getpid(), "locked": locked}
     os.ftruncate(descriptor, 0)
-    mine = {"host": socket.gethostname(), "pid": os.getpid()}
     os.pwrite(descriptor, json.dumps(mine).encode(), 0)
+    if not locked:
+        os.fsync(descriptor)
+        time.sleep(_SETTLE_SECONDS)
+        if (last := _holder(descriptor)) != mine:  # of several that start at once, the last stays
+            raise _held(path, last)
+        notify(
+            f"{path.parent} is on a file system without file locks. A second run is refused by "
+            f"the time of its file `{path.name}` alone, and after a kill the next one has to wait "
+            f"for {STALE_SECONDS:.0f} seconds."
+        )
+    return mine
+
+
+def _flock(descriptor: int, kind: int) -> bool:
+    """Take the kernel's lock; return whether there is one. Raises BlockingIOError if it is held."""
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except OSError as failure:
+        if failure.errno not in _WITHOUT_LOCKS:
+            raise
+        return False
+    return True
+
+
+def _kernel_decides(holder: dict[str, Any]) -> bool:
+    """Return whether a holder's life shows in the kernel's lock: on this host, if it got one."""
+    return holder.get("host") == socket.gethostname() and holder.get("locked", True) is True
 
 
 def _holder(descriptor: int) -> dict[str, Any]:
@@ -148,4 +188,5 @@ def _unwritable(folder: Path, failure: OSError) -> RunFolderError | MachineFailu
 
 def _beat(descriptor: int, stop: threading.Event) -> None:
     while not stop.wait(BEAT_SECONDS):
-        os.utime(descriptor)
+        with suppress(OSError):  # the next may be in time
+            os.utime(descriptor)

@@ -4,6 +4,7 @@ The folder may come from anybody. Below its root no link is followed and nothing
 is opened, so that nothing outside is read, written or removed, and no pipe makes a reader wait.
 """
 
+import errno
 import os
 import re
 import stat
@@ -185,6 +186,9 @@ def _flush(folder: Path) -> None:
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(opened)
+    except OSError as failure:
+        if failure.errno != errno.EINVAL:  # a file system that cannot do so for folders
+            raise
     finally:
         os.close(opened)
 

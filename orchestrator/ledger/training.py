@@ -7,6 +7,7 @@ and the checksums of what was measured.
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +77,12 @@ class TrainingRecords:
     def curves(self, epoch: int) -> dict[str, np.ndarray]:
         """Read those of one epoch ``[1]``. Raises Damaged, ValueError, KeyError or TypeError."""
         return _epochs_of(_columns_of([self._record(epoch)]))[1]
+
+    def weights(self, epoch: int) -> dict[int, str]:
+        """Read the SHA-256 of one epoch's weights; empty where its record is damaged."""
+        with suppress(Damaged, ValueError, KeyError, TypeError):
+            return _epochs_of(_columns_of([self._record(epoch)]))[0]
+        return {}
 
     def read(self, protocols: Collection[str] | None = None) -> Training:
         """Read all of it, with the summaries of these protocols, or of all."""

@@ -5,6 +5,7 @@ epochs, and one Parquet file for each protocol what was measured.
 """
 
 import hashlib
+import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -35,6 +36,13 @@ from fsl_sweep.orchestrator.records.spec import TrialSpec
 
 SNAPSHOTS = "snapshots"
 RESUME, PRUNED = "resume.state", "pruned.json"
+_HEAD = re.compile(rb"([0-9]{1,9}) ")
+
+
+def _head(epoch: int, weights: Mapping[int, str]) -> bytes:
+    """Return how a state after an epoch begins: with it, and the last weights up to it, if any."""
+    last = max((e for e in weights if e <= epoch), default=0)
+    return f"{epoch} {weights.get(last)}\n".encode()
 
 
 def snapshot_name(epoch: int) -> str:
@@ -96,15 +104,35 @@ class TrialLedger:
         """Read answers as `Measurements.read_answers`."""
         return self.measurements.read_answers(protocol, epoch, self.snapshots())
 
-    def write_resume(self, state: bytes) -> None:
-        """Record the state to resume from, replacing the one before."""
-        self.folder.write_sealed(RESUME, state)
+    def write_resume(self, state: bytes, epoch: int) -> None:
+        """Record the state after an epoch to resume from, replacing the one before.
+
+        It names the last recorded weights, which those of another run of the trial may not be.
+        """
+        last = max((e for e in self.training.epochs() if e <= epoch), default=0)
+        weights = self.training.weights(last) if last else {}
+        self.folder.write_sealed(RESUME, _head(epoch, weights) + state)
 
     def read_resume(self) -> bytes | None:
-        """Read the state to resume from; None where there is none, or it is damaged."""
+        """Read the state to resume from; None where ``check_resume`` gives none or raises."""
         with suppress(Damaged):
-            return self.folder.read_sealed(RESUME)
+            return self.check_resume()
         return None
+
+    def check_resume(self) -> bytes | None:
+        """Read the state to resume from; None where there is none.
+
+        Raises:
+            Damaged: it is damaged, or follows other weights than the recorded ones.
+        """
+        payload = self.folder.read_sealed(RESUME)
+        if payload is None:
+            return None
+        epoch = _HEAD.match(payload)
+        head = _head(int(epoch[1]), self.snapshots()) if epoch else None
+        if head is None or not payload.startswith(head):
+            raise Damaged(self.folder.place(RESUME), "it does not follow the recorded weights")
+        return payload.removeprefix(head)
 
     def end(self, end: TrialEnd, protocol: str) -> None:
         """Record how the trial ended, and compact its records unless it may be tried again.
@@ -240,12 +268,19 @@ class TrialLedger:
     ) -> list[int]:
         """Return epochs, of these or all, that are recorded and not measured under a protocol.
 
-        With ``answers``, those whose answers are not recorded are among them.
+        With ``answers``, those whose answers are not recorded are among them, and of those whose
+        answers are damaged the ones whose weights are there.
         """
         content = self._content()
         done = set(self._measured(protocol, content).epochs.tolist())
         if answers:
             done &= set(self.measurements.answered(protocol))
+            there = done.intersection(content.weights if epochs is None else epochs)
+            for epoch in there.intersection(self.snapshot_epochs()):
+                try:
+                    self.measurements.read_answers(protocol, epoch, content.weights)
+                except Damaged:
+                    done.remove(epoch)
         return [e for e in content.weights if e not in done and (epochs is None or e in epochs)]
 
     def history(

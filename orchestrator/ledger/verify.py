@@ -35,6 +35,10 @@ _MEASURED_AGAIN = (
     "what it held is not used; `fsl-sweep run` measures the weights again, or trains again where "
     "they are gone"
 )
+_ANSWERED_AGAIN = (
+    "ensembles cannot use it, and nothing else depends on it; `fsl-sweep run` of a sweep that "
+    "records predictions measures the weights again where they are there"
+)
 
 
 @dataclass(frozen=True)
@@ -176,19 +180,21 @@ def _check_trial(
         findings.add(folder.place(EPOCHS), "epochs are missing from its records", follows)
     with suppress(Damaged):  # named above
         findings.unknown_files(folder / EPOCHS, lambda name: epoch_of(name, "json"))
-        records = folder / MEASURED
+        records, weights = folder / MEASURED, storage.snapshots()
         findings.unknown_files(records, lambda name: _MEASURED_OF.fullmatch(name))
         for protocol in storage.measurements.protocols():
             findings.unknown_files(
                 records / protocol, lambda name: epoch_of(name, "record", "answers")
             )
-            for epoch in storage.measurements.answered(protocol):
-                with findings.damage("ensembles cannot use it; nothing else depends on it"):
+            answered = storage.measurements.answered(protocol)
+            # After a kill an epoch may have answers and no record: they will be written again.
+            for epoch in (epoch for epoch in answered if epoch in weights):
+                with findings.damage(_ANSWERED_AGAIN):
                     storage.read_answers(epoch, protocol)
     follows = "whether missing weights were pruned is not known"
     findings.note(folder, PRUNED, follows, may_miss=True)
     with findings.damage("its trial is trained again from the beginning"):
-        folder.read_sealed(RESUME)
+        storage.check_resume()
     _check_snapshots(findings, storage, not damaged)
 
 

@@ -125,7 +125,7 @@ def measure(
     ledger, plan, protocols = request.ledger, request.plan, request.protocols
     trials = plan.specs.keys()
     with ExitStack() as stack:
-        stack.enter_context(locked(ledger))
+        stack.enter_context(locked(ledger, notify))
         if left := ledger.pending(plan):
             notify(
                 f"{ledger.path}: {counted(len(left), 'trial')} of {len(trials)} must still be "
@@ -265,9 +265,10 @@ def _recording(
 ) -> Iterator[Plan]:
     """Hold the run folder's lock, with the plan and the common tasks recorded in it."""
     ledger = prepared.ledger
-    with locked(ledger):
-        if keep_plan:
-            ledger.check_plan(plan)
+    with locked(ledger, notify):
+        if keep_plan and (before := ledger.check_plan(plan)) is not None:
+            recorded = [protocol for protocol in before.requested if protocol in plan.requested]
+            write_tasks(ledger, before, recorded, benchmarks)
         else:
             for remark in ledger.notices(plan):
                 notify(remark)

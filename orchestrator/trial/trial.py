@@ -172,7 +172,7 @@ class Trial:
             return
         buffer = io.BytesIO()
         torch.save({"epoch": epoch, "spent": spent, **state}, buffer)
-        self.storage.write_resume(buffer.getvalue())
+        self.storage.write_resume(buffer.getvalue(), epoch)
 
     def _snapshot(self, training: AnyTraining, epoch: int) -> bytes:
         spec, benchmark = self.spec, self.benchmark
@@ -194,7 +194,8 @@ class Trial:
         """Return the training to continue, the epochs already done and the seconds spent.
 
         The training is a new one unless there is an undamaged state that can be loaded and follows
-        epochs that are all recorded without damage. To train again gives the same numbers.
+        the recorded weights, and all epochs up to it are recorded without damage. To train again
+        gives the same numbers.
         """
         training, data = self._training(), self.storage.read_resume()
         if data is None:

@@ -4,7 +4,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,9 +21,9 @@ _PACKAGES = ("fsl-sweep", "ray", "torch", "torchvision", "numpy", "scipy", "pyar
 
 
 @contextmanager
-def locked(ledger: Ledger) -> Iterator[None]:
+def locked(ledger: Ledger, notify: Callable[[str], None] = lambda _: None) -> Iterator[None]:
     """Hold the run folder's lock; what a killed process left unfinished is removed."""
-    with run_lock(ledger.path):
+    with run_lock(ledger.path, notify):
         try:
             ledger.folder.sweep_unfinished()
             yield

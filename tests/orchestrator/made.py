@@ -235,7 +235,7 @@ def every_kind_of_file(path: Path) -> Path:
     begun.begin(trials[3].spec)
     for epoch in (1, 2):
         begun.write_epoch(record(epoch, 3), MAIN_ID, rng.bytes(200))
-    begun.write_resume(rng.bytes(300))
+    begun.write_resume(rng.bytes(300), 2)
     ledger.folder.write_json("environment.json", {"machines": [{"packages": {"torch": "2.13.0"}}]})
     for measure, task_set in SCORE_KEYS:
         tuples = [rng.permutation(9)[:5].tolist() for _ in range(TASKS)]

@@ -77,7 +77,7 @@ def indices(data, images):
 def put_state(storage, state):
     """Write a state to resume from, as a trial does."""
     torch.save(state, buffer := io.BytesIO())
-    storage.write_resume(buffer.getvalue())
+    storage.write_resume(buffer.getvalue(), state.get("epoch", 2))
 
 
 def state_of(storage):

@@ -8,9 +8,14 @@ from functools import partial
 from pathlib import Path
 
 import hostile
+import numpy as np
 import pytest
 from commands import TINY
-from made import FIVE_SHOT, MAIN_ID, flip, forge
+from made import FIVE_SHOT, MAIN_ID, flip, forge, record
+
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.ledger.measured import answers_name
+from fsl_sweep.orchestrator.records.measures import TaskScores
 
 FIVE = f"measured/{FIVE_SHOT.id}.parquet"
 
@@ -68,6 +73,30 @@ def weights_without_records(run: Path) -> None:
     remove(at(run, False, "epochs"))
 
 
+def with_answers(epoch: int, run: Path) -> Path:
+    storage = Ledger(run).trial(trial(run, done=False).name)
+    scores = {
+        key: TaskScores.of_answers(np.zeros(one.queries.sum(), np.uint16), one.queries)
+        for key, one in record(epoch).scores.items()
+    }
+    weights = storage.snapshots().get(epoch, "0" * 64)
+    storage.measurements.write(MAIN_ID, epoch, weights, scores, answers=True)
+    return storage.folder.path / answers_name(MAIN_ID, epoch)
+
+
+def answers_of_a_killed_epoch(run: Path) -> None:
+    with_answers(1, run)
+    with_answers(3, run)
+    weights_of_a_killed_epoch(run)
+
+
+def state_of_another_run(run: Path) -> None:
+    storage = Ledger(run).trial(trial(run, done=False).name)
+    state = storage.folder.read("resume.state")
+    storage.write_epoch(record(2), MAIN_ID, b"other weights")
+    storage.folder.write("resume.state", state)
+
+
 FILES = [
     *((None, name) for name in ("sweep.yaml", "environment.json")),
     (None, f"tasks/{MAIN_ID}/val-report.json"),
@@ -81,6 +110,9 @@ HARMS = {
     "strange files": strange_files,
     "weights of a killed epoch": weights_of_a_killed_epoch,
     "weights without records": weights_without_records,
+    "answers of a killed epoch": answers_of_a_killed_epoch,
+    "a state of another run": state_of_another_run,
+    "damaged answers": lambda run: flip(with_answers(1, run)),
     "unknown pruning": lambda run: flip(at(run, True, "pruned.json")),
     **{f"flip {file}": lambda run, file=file: flip(at(run, *file)) for file in FILES},
     **{f"link {file}": partial(replaced, "link", *file) for file in FILES},

@@ -1,5 +1,6 @@
 """The records of a trial and the plan of a run: written, read again, damaged, and forged."""
 
+import errno
 import json
 from contextlib import nullcontext
 from dataclasses import replace
@@ -24,8 +25,9 @@ from made import (
     spec,
 )
 
-from fsl_sweep.orchestrator.errors import Damaged, RunFolderError, UnknownName
+from fsl_sweep.orchestrator.errors import Damaged, MachineFailure, RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.ledger.lock import run_lock
 from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.records.protocol import Episode, Protocol
 
@@ -149,7 +151,7 @@ def test_a_damaged_finished_trial_is_run_again(tmp_path, name, harm):
 
 def test_a_failure_worth_another_try_keeps_the_state_to_resume_from(tmp_path):
     storage, trial = filled(tmp_path)
-    storage.write_resume(b"state")
+    storage.write_resume(b"state", 3)
     died = TrialEnd("failed", "the node died", retriable=True)
     storage.end(died, MAIN_ID)
     assert storage.unfinished(trial, MAIN_ID)
@@ -161,6 +163,32 @@ def test_a_failure_worth_another_try_keeps_the_state_to_resume_from(tmp_path):
     assert not storage.unfinished(trial, MAIN_ID)
     assert storage.read_resume() is None
     assert_holds(storage.history(trial, MAIN_ID), [1, 2, 3])
+
+
+def test_a_state_is_only_of_the_records_that_it_follows(tmp_path, snapshot):
+    """Up to the epoch that it was written after, whether that was recorded or not."""
+    whole, ledger = plan(planned(spec())), Ledger(tmp_path)
+    ledger.write_plan(whole, "")
+    storage, trial = filled(tmp_path)
+    for epoch in (2, 5):
+        storage.write_resume(b"state", epoch)
+        assert storage.read_resume() == b"state"
+    storage.write_resume(b"state", 2)
+    storage.write_epoch(record(3), MAIN_ID, b"other weights")
+    assert (storage.read_resume(), [*ledger.notices(whole)]) == (b"state", [])
+    for harm in (
+        lambda: storage.write_epoch(record(2), MAIN_ID, b"other weights"),
+        lambda: storage.folder.write_sealed("resume.state", b"as versions before wrote it"),
+        lambda: flip(storage.folder.path / "resume.state"),
+    ):
+        harm()
+        assert storage.read_resume() is None
+        (remark,) = ledger.notices(whole)
+        assert remark.replace(str(tmp_path), "RUN").replace(trial.id, "ID") == snapshot
+    storage.end(TrialEnd("failed", "the node died", retriable=True), MAIN_ID)
+    assert len([*ledger.notices(whole)]) == 1
+    storage.end(DONE, MAIN_ID)
+    assert [*ledger.notices(whole)] == []
 
 
 @pytest.mark.parametrize(
@@ -211,6 +239,30 @@ def test_plan_round_trip_and_pending(tmp_path):
         ledger.write_plan(more, "")
 
 
+@pytest.mark.parametrize("file", ["plan.json", "sweep.yaml"])
+def test_a_first_start_that_a_full_disk_ends_at_any_file_is_taken_up(tmp_path, monkeypatch, file):
+    """But not a folder with a sweep file of somebody's, which would be lost."""
+    ledger, first = Ledger(tmp_path / "run"), plan(planned(spec()))
+    replace_file = Path.replace
+
+    def full(path, target):
+        if Path(target).name == file:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return replace_file(path, target)
+
+    with monkeypatch.context() as patch, run_lock(ledger.path):
+        patch.setattr(Path, "replace", full)
+        with pytest.raises(MachineFailure, match="No space left"):
+            ledger.write_plan(first, "name: made\n")
+    assert ledger.write_plan(first, "name: made\n") == ledger.read_plan() == first
+    assert [*ledger.notices(first)] == []
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "sweep.yaml").write_text("mine")
+    with pytest.raises(RunFolderError, match="it is not a run folder"):
+        Ledger(tmp_path / "mine").write_plan(first, "name: made\n")
+    assert (tmp_path / "mine" / "sweep.yaml").read_text() == "mine"
+
+
 def test_epochs_that_give_a_snapshot_are_every_nth_and_the_last(tmp_path):
     assert spec(epochs=7, every=3).recorded_epochs == [3, 6, 7]
     assert spec(epochs=6, every=3).recorded_epochs == [3, 6]
@@ -248,7 +300,7 @@ def test_undamaged_files_in_the_places_of_others_are_damaged(tmp_path):
         storage.begin(trial.spec)
         for epoch in (1, 2, 3):
             storage.write_epoch(record(epoch, number), MAIN_ID, b"")
-        storage.write_resume(b"state %d" % number)
+        storage.write_resume(b"state %d" % number, 3)
     first, second = (storage.folder.path for storage in storages)
 
     def swap(a, b):

@@ -1,13 +1,17 @@
+import errno
+import fcntl
 import json
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import hostile
 import pytest
 
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError
+from fsl_sweep.orchestrator.ledger import lock as locks
 from fsl_sweep.orchestrator.ledger.lock import STALE_SECONDS, holder_of, run_lock
 
 IMPORTS = """
@@ -75,6 +79,75 @@ def test_a_lock_from_the_past_or_the_future_or_of_nobody_is_no_sign_of_life(tmp_
     left(tmp_path, by)
     assert holder_of(tmp_path) is None
     lock(tmp_path)
+
+
+@pytest.fixture
+def without_locks(monkeypatch):
+    """Let the file system answer with an error where it is asked for a lock."""
+
+    def answer(code):
+        monkeypatch.setattr(locks, "_SETTLE_SECONDS", 0.0)
+
+        def flock(*_):
+            raise OSError(code, os.strerror(code))
+
+        monkeypatch.setattr(fcntl, "flock", flock)
+
+    return answer
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_without_file_locks_the_time_of_the_file_decides_on_every_host(
+    tmp_path, without_locks, code, snapshot, monkeypatch
+):
+    without_locks(code)
+    remarks = []
+    with run_lock(tmp_path, remarks.append):
+        assert holder_of(tmp_path).startswith(f"process {os.getpid()} on ")
+        with pytest.raises(RunFolderError, match=f"process {os.getpid()} on "):
+            lock(tmp_path)
+        monkeypatch.undo()  # as for another process, of which the kernel has locks again
+        with pytest.raises(RunFolderError, match=f"process {os.getpid()} on "):
+            lock(tmp_path)
+        assert holder_of(tmp_path).startswith(f"process {os.getpid()} on ")
+        killed = (tmp_path / "lock").read_text()
+    assert [remark.replace(str(tmp_path), "RUN") for remark in remarks] == snapshot(name="remark")
+    without_locks(code)
+    assert (tmp_path / "lock").read_text() == ""
+    nobodys(tmp_path, killed)
+    assert holder_of(tmp_path) is None
+    lock(tmp_path)
+
+
+def test_without_file_locks_the_last_of_several_that_start_at_once_stays(
+    tmp_path, without_locks, monkeypatch
+):
+    without_locks(errno.ENOLCK)
+    monkeypatch.setattr(time, "sleep", lambda _: elsewhere(tmp_path, 0))
+    with pytest.raises(RunFolderError, match="process 7 on elsewhere"):
+        lock(tmp_path)
+    assert holder_of(tmp_path) == "process 7 on elsewhere"
+
+
+def test_another_failure_to_lock_is_the_machines(tmp_path, without_locks):
+    without_locks(errno.EIO)
+    with pytest.raises(MachineFailure, match="cannot be written: Input/output error"):
+        lock(tmp_path)
+
+
+def test_a_sign_of_life_that_fails_is_not_the_last(tmp_path, monkeypatch):
+    monkeypatch.setattr(locks, "BEAT_SECONDS", 0.01)
+    touched, again = [], threading.Event()
+
+    def utime(descriptor):
+        touched.append(descriptor)
+        if len(touched) == 1:
+            raise OSError(errno.ESTALE, "Stale file handle")
+        again.set()
+
+    monkeypatch.setattr(os, "utime", utime)
+    with run_lock(tmp_path):
+        assert again.wait(5)
 
 
 def test_a_folder_without_permission_is_reported(tmp_path):

@@ -1,5 +1,7 @@
+import errno
 import os
 import shutil
+import stat
 
 import hostile
 import pytest
@@ -36,6 +38,25 @@ def test_a_failed_write_leaves_what_was_there_and_no_litter(tmp_path, monkeypatc
     assert os.listdir(tmp_path) == ["x"]
     with pytest.raises(RunFolderError, match="x/y could not be written"):
         Folder(tmp_path / "x").write("y", b"")
+
+
+def test_a_file_system_that_cannot_flush_folders_is_written_to(tmp_path, monkeypatch):
+    """But any other failure to flush one is reported."""
+    flush, failing = os.fsync, [errno.EINVAL]
+
+    def fsync(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(failing[0], os.strerror(failing[0]))
+        flush(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    folder = Folder(tmp_path)
+    folder.write("trials/x", b"1")
+    folder.move("trials", "retried")
+    assert folder.read("retried/x") == b"1"
+    failing[0] = errno.EIO
+    with pytest.raises(MachineFailure, match="could not be written"):
+        folder.write("trials/x", b"1")
 
 
 def test_temporaries_of_a_killed_process_are_invisible_and_swept_but_not_through_a_link(tmp_path):

@@ -15,6 +15,7 @@ from fsl_sweep.learners.snapshot import restored
 from fsl_sweep.orchestrator.errors import ConfigError, Damaged, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.ledger.measured import answers_name
+from fsl_sweep.orchestrator.ledger.trial_ledger import snapshot_name
 from fsl_sweep.orchestrator.measuring.common_tasks import CommonTasks
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.run import load_run
@@ -140,6 +141,12 @@ def test_answers_that_are_damaged_missing_or_of_other_weights_are_not_used(
     path.write_bytes(kept[:-9] + bytes([kept[-9] ^ 1]) + kept[-8:])
     with pytest.raises(Damaged, match="checksum"):
         storage.read_answers(1, data.id)
+    assert storage.to_measure(data.id, answers=True) == [1, 2]
+    assert storage.to_measure(data.id, [2], answers=True) == [2]
+    weights = storage.folder.path / snapshot_name(1)
+    weights.rename(away := tmp_path / "away")
+    assert storage.to_measure(data.id, answers=True) == [2]  # nothing can be measured of it
+    away.rename(weights)
     path.write_bytes(kept)
     storage.write_epoch(whole, data.id, b"other weights")
     other = type(whole)(**{**vars(whole), "epoch": 1})

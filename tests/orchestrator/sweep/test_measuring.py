@@ -174,6 +174,16 @@ def test_one_trial_without_ray_keeps_what_a_run_keeps_while_it_trains(sweep, tmp
     assert kept(prepared.ledger) == {(prepared.plan.trials[0].id, 3)}
 
 
+def test_one_trial_without_ray_writes_tasks_that_are_missing(sweep, run):
+    """Those of the protocols that the folder was planned with."""
+    tasks = run / tasks_folder(Ledger(run).planned().main.id)
+    expected = {path.name: path.read_bytes() for path in tasks.iterdir()}
+    shutil.rmtree(tasks)
+    assert execute.execute_one(prepare(str(sweep), run, [*FEW, SHOT], []), 0).status == "done"
+    assert {path.name: path.read_bytes() for path in tasks.iterdir()} == expected
+    assert [*(run / "tasks").iterdir()] == [tasks]
+
+
 def test_chosen_is_the_union_over_strategies_and_seeds(sweep, run):
     """Each method and seed has a snapshot that `last` chose, and all that others chose beside."""
     selectors = "selectors={snapshot: [SNAPSHOT], hyperparameter: [base, val]}"

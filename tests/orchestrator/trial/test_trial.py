@@ -166,7 +166,13 @@ WRONG = {
     "no optimizer": lambda s: s.pop("optimizer"),
     "two groups": lambda s: s["optimizer"]["param_groups"].append({}),
 }
-OTHER = ("what torch did not save", "a pickle of nothing", "an incomplete record", "a crash")
+OTHER = (
+    "what torch did not save",
+    "a pickle of nothing",
+    "an incomplete record",
+    "a crash",
+    "a state of another run",
+)
 
 
 @pytest.mark.parametrize("wrong", [*WRONG, *OTHER])
@@ -181,8 +187,13 @@ def test_what_does_not_fit_is_not_used_and_the_trial_starts_again(
         put_state(storage, state)
     elif wrong == "an incomplete record":
         storage.folder.write(f"measured/{main_of(data).id}/0001.record", b"half")
+    elif wrong == "a crash":
+        storage.write_resume(stopped[1], 1)
+    elif wrong == "a state of another run":
+        other = run(tmp_path / "other", SPEC, benchmark(examples=40), 2).folder
+        storage.folder.write("resume.state", other.read("resume.state"))
     else:
-        storage.write_resume([b"no state", b"\x80\x04N.", None, stopped[1]][OTHER.index(wrong)])
+        storage.write_resume([b"no state", b"\x80\x04N."][OTHER.index(wrong)], 2)
     assert resumed(storage, SPEC, data) == (2 if wrong == "a crash" else 3, undisturbed)
 
 

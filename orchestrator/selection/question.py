@@ -88,9 +88,7 @@ class Question:
         )
 
 
-def few_of(
-    snapshot: Sequence[str], hyperparameter: Sequence[str]
-) -> Collection[tuple[str, str]]:
+def few_of(snapshot: Sequence[str], hyperparameter: Sequence[str]) -> Collection[tuple[str, str]]:
     """Return the pairs of selectors that papers report, and one oracle; all pairs without any.
 
     They are the snapshots at the end of training and of the least training loss, with the

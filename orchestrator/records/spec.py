@@ -148,8 +148,8 @@ class Fold(CrossValidation):
 class Selectors(Model):
     """The strategies to compare: every snapshot selector with every hyperparameter selector.
 
-    ``metric`` is what methods are compared by: ``novel``, or ``mixture(lambda)`` of BaseGen, with
-    the weight lambda, and NovelGen. ``show`` says which pairs a report shows unless others are
+    ``metric`` is what methods are compared by: ``novel``, or ``mixture(w)`` of BaseGen, with
+    the weight w, and NovelGen. ``show`` says which pairs a report shows unless others are
     asked for: all, or the ``few`` that papers report, where a file names no selector.
     """
 

@@ -167,7 +167,7 @@ class Run:
             snapshot: names of snapshot selectors to compare, or one name; ``all`` are those of the
                 sweep file.
             hyperparameter: names of hyperparameter selectors, likewise.
-            metric: what methods are compared by, ``novel`` or ``mixture(lambda)``.
+            metric: what methods are compared by, ``novel`` or ``mixture(w)``.
             protocol: what chosen snapshots are reported under, a name or an id; the main one.
             choose_by: what they are chosen by, likewise.
             method: the methods that take part; all by default.

@@ -90,6 +90,7 @@ class Forest:
         note: what the intervals are.
         least: what no value can be below, in percent: 0 for accuracies, -100 for regrets.
         each: what single values are of; two of them are shown.
+        off: the groups that are left of the scale, far below the others.
     """
 
     title: str
@@ -97,6 +98,7 @@ class Forest:
     note: str
     least: float = 0
     each: str = "seed"
+    off: tuple[str, ...] = ()
 
 
 Block = Table | Paragraph | Bullets | Forest

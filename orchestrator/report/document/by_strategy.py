@@ -145,8 +145,10 @@ def cells_of(report: RunContent, group: Sequence[Summary]) -> dict[str, str]:
     summary = group[0]
     row = {
         wording.metric(report.base_weight): wording.percent(summary.reported.mean),
-        over("seed", [len(cell.choices) for cell in report.summaries]): wording.spread(
-            summary.reported, [c.reported_mean for c in summary.choices]
+        over("seed", [len(cell.choices) for cell in report.summaries]): (
+            "draws nothing"
+            if summary.draws_nothing
+            else wording.spread(summary.reported, [c.reported_mean for c in summary.choices])
         ),
         "+- tasks": wording.half_width(summary.reported_tasks),
     }
@@ -249,7 +251,8 @@ def _overtuning(report: RunContent) -> Iterable[blocks.Block]:
         for cells in blocks.grouped(usual, lambda cell: cell.method)
     ]
     title = "Overtuning: how far the chosen configuration is below the first one of the grid"
-    yield blocks.Paragraph(f"{title}{wording.by_metric(report.base_weight)}.")
+    sign = "Below 0 choosing gained, above 0 it lost"
+    yield blocks.Paragraph(f"{title}{wording.by_metric(report.base_weight)}, in points. {sign}.")
     titles = ["below the first", over("seed", [len(cell.values) for cell in usual])]
     yield blocks.Table((*STRATEGY, *blocks.numbers(titles)), tuple(groups))
 

@@ -26,7 +26,7 @@ TRAINED_AGAIN = "{} better", "undecided"
 THESE_SNAPSHOTS = "snapshots of {} score higher", "not told apart"
 """Of the better one, and of neither: words that do not mistake one kind of claim for the other."""
 
-CHANCE = "chance of each to be the best, in this order, %"
+CHANCE = "their chances to be best, %"
 ENDS = blocks.numbers(["difference", "95 % from", "95 % to", "p (Holm)"])
 
 
@@ -123,9 +123,7 @@ def _stable(stability: Stability) -> dict[str, str]:
     }
     return {
         "methods, best mean first": " > ".join(method.method for method in methods),
-        "worst seed of each, in this order, %": " / ".join(
-            wording.percent(method.worst) for method in methods
-        ),
+        "their worst seeds, %": " / ".join(wording.percent(method.worst) for method in methods),
         CHANCE: " / ".join(f"{chance:.0f}" for chance in chances) if known else "-",
     } | {f"same order by {name}": _share(agreement) for name, agreement in shares.items()}
 

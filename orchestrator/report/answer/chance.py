@@ -23,9 +23,9 @@ def at_chance(report: RunContent, cells: Sequence[Summary]) -> Iterable[str]:
         if not cell.among_all and cell.novel_tasks is not None and cell.novel_tasks.low <= 1 / way
     ]
     if names:
-        one = len(names) == 1
+        are, their = ("are", "their") if len(names) > 1 else ("is", "its")
         yield (
-            f"{some(names)} {'is' if one else 'are'} not told from chance: over tasks, the 95 % "
-            f"interval of {'its' if one else 'their'} NovelGen reaches {100 / way:.3g} %, 1 of "
+            f"{some(names)} {are} not told from chance: over tasks, the 95 % "
+            f"interval of {their} NovelGen reaches {100 / way:.3g} %, 1 of "
             f"{way} ways."
         )

@@ -13,7 +13,7 @@ from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.report import Report, RunInfo, build, to_text
 from fsl_sweep.orchestrator.report.answer.chance import at_chance
 from fsl_sweep.orchestrator.report.cautions import grave_cautions
-from fsl_sweep.orchestrator.report.document.blocks import Bar, Forest
+from fsl_sweep.orchestrator.report.document.blocks import Bar, Forest, Table
 from fsl_sweep.orchestrator.report.document.conclusions import comparisons, differences
 from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.document.forest import off_scale
@@ -106,9 +106,9 @@ def test_a_method_that_draws_nothing_has_no_seeds_in_words_or_numbers() -> None:
     (table,) = (
         block
         for section in document(report).sections
-        if section.key == "strategies"
         for block in section.blocks
-        if any(name == "+- tasks" for name, _ in getattr(block, "columns", ()))
+        if isinstance(block, Table) and section.key == "strategies"
+        if any(name == "+- tasks" for name, _ in block.columns)
     )
     at = [name for name, _ in table.columns].index("+- seeds")
     of = {group.title: {row.cells[at] for row in group.rows} for group in table.groups}

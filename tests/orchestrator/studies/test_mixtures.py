@@ -112,8 +112,8 @@ def test_what_is_not_measured_is_said_with_the_command(tmp_path, capsys) -> None
     assert invoke(["analyze", "mixtures", str(path)]) == 2
     err = capsys.readouterr().err
     assert "fewer than two lambdas are measured" in err
-    assert f"fsl-sweep measure {path} --mixture 0 --mixture 0.1 " in err
-    assert err.endswith("--mixture 1 --snapshots chosen\n")
+    assert f"fsl-sweep measure {path} --lambda 0 --lambda 0.1 " in err
+    assert err.endswith("--lambda 1 --snapshots chosen\n")
 
 
 def test_tasks_of_writers_have_no_mixtures(tmp_path, refused) -> None:

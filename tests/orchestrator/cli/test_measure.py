@@ -156,7 +156,8 @@ def test_options_make_protocols_and_their_names(run, said, snapshot):
     opened = load_run(run)
     for name in ("lambda", "mixture"):  # which was its name
         protocol = opened.question(protocol=f"{name}(0.5)").protocol
-        assert protocol is not None and protocol.name == "lambda(0.5)"
+        assert protocol is not None
+        assert protocol.name == "lambda(0.5)"
     assert "lambda(0), lambda(0.5): nothing was left" in said("measure run mixture --no-progress")
     named = {one.name: one for one in Ledger(run).planned().protocols}
     assert named["few"].protocol.classes == tuple(Path("few.txt").read_text().split())

@@ -35,7 +35,7 @@ _OPTIONS: dict[str, tuple[str, Any, str | None, str]] = {
     "selection_tasks": ("evaluation.selection_tasks", int, "N", "Selection tasks."),
     "seed": ("evaluation.seed", int, "S", "Seed of the tasks."),
     "without_replacement": ("evaluation.replacement", bool, None, "No example in two tasks."),
-    "mixture": ("mixture", list[float], "W", "Share of novel classes in a task; repeatable."),
+    "mixture": ("lambda", list[float], "L", "Share of novel classes in a task; repeatable."),
     "classes": ("classes", str, "FILE|NAME,NAME", "Classes in place of the novel ones."),
     "benchmark": ("benchmark.name", str, "NAME", "Benchmark whose novel classes to take."),
     "root": ("benchmark.root", str, "PATH", "Where the files of that benchmark are, or the run's."),
@@ -45,12 +45,14 @@ _OPTIONS: dict[str, tuple[str, Any, str | None, str]] = {
 """For each option the key path of a protocol that it stands for, its type, metavar and help."""
 
 
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+def _flags(name: str) -> list[str]:
+    """Return how an option is written, its former name last."""
+    flag = f"--{name.replace('_', '-')}"
+    return ["--lambda", flag] if name == "mixture" else [flag]
 
 
 @taking(
-    parameter(name, Annotated[kind | None, typer.Option(_flag(name), metavar=metavar, help=text)])
+    parameter(name, Annotated[kind | None, typer.Option(*_flags(name), metavar=metavar, help=text)])
     for name, (_, kind, metavar, text) in _OPTIONS.items()
 )
 def measure(
@@ -126,4 +128,6 @@ def _option(path: str, section: str) -> str:
     """Return the option that a key path stands for; of two that fit, the first."""
     inside = path.removeprefix(section).lstrip(".")
     paths = ((name, key) for name, (key, *_) in _OPTIONS.items())
-    return next((_flag(name) for name, key in paths if f"{inside}.".startswith(f"{key}.")), inside)
+    return next(
+        (_flags(name)[0] for name, key in paths if f"{inside}.".startswith(f"{key}.")), inside
+    )

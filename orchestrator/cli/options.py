@@ -64,11 +64,13 @@ QUESTION: dict[str, Any] = {
 REPORTED = QUESTION | {
     "snapshot": Annotated[
         list[str] | None,
-        typer.Option("--snapshot", help="Snapshot selector to compare; repeatable."),
+        typer.Option("--snapshot", help="Snapshot selector to compare, or all; repeatable."),
     ],
     "hyperparameter": Annotated[
         list[str] | None,
-        typer.Option("--hyperparameter", help="Hyperparameter selector to compare; repeatable."),
+        typer.Option(
+            "--hyperparameter", help="Hyperparameter selector to compare, or all; repeatable."
+        ),
     ],
 }
 """The same as options of a report, which compares strategies."""

@@ -23,7 +23,7 @@ from fsl_sweep.orchestrator.planning.prepare import (
 from fsl_sweep.orchestrator.planning.protocols import check_suitable, further, stem
 from fsl_sweep.orchestrator.records.model import Named, canonical_json
 from fsl_sweep.orchestrator.records.plan import Plan
-from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol, of_today
 from fsl_sweep.orchestrator.sweepfile.grammar import MeasureConfig, protocol_name
 from fsl_sweep.orchestrator.sweepfile.messages import validated
 from fsl_sweep.orchestrator.sweepfile.reading import located, path_keys
@@ -124,7 +124,8 @@ def _known(plan: Plan, name: str | None) -> list[PlannedProtocol]:
     if name is None:
         problem = "say what to measure: the name of a protocol of this run"
         raise ConfigError("", "", f"{problem} ({', '.join(names)}), or options such as --shot 5")
-    protocols = [p for p in plan.protocols if name in (p.name, stem(p.name), p.id)]
+    written = {name, of_today(name)}
+    protocols = [p for p in plan.protocols if written & {p.name, stem(p.name), p.id}]
     if not protocols:
         raise UnknownName("protocol", name, names)
     return protocols
@@ -211,5 +212,5 @@ def _default_name(config: MeasureConfig) -> str:
     if config.classes is not None:
         parts.append(Path(config.classes).stem if isinstance(config.classes, str) else "classes")
     if config.mixture is not None:
-        parts.append("mixture")
+        parts.append("lambda")
     return _checked_name(re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(parts)).lstrip("-."))

@@ -115,8 +115,13 @@ def _check_size(methods: Sequence[ConfigurationResolver]) -> None:
 
 
 def _selectors(config: SweepConfig) -> Selectors:
-    """Take those of the file; with class folds, the cross-validated ones join the defaults."""
+    """Take those of the file; with class folds, the cross-validated ones join the defaults.
+
+    Where the file names none and does not ask for all, a report shows few of their pairs.
+    """
     chosen = config.selectors
+    if not chosen.model_fields_set - {"metric"}:
+        chosen = chosen.model_copy(update={"show": "few"})
     if config.cross_validation is None:
         return chosen
     more = {

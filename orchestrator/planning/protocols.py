@@ -67,7 +67,7 @@ def further(
     weights: Sequence[float | None]
     weights = section.mixture if isinstance(section.mixture, list) else [section.mixture]
     if not weights or len(set(weights)) < len(weights):
-        raise ConfigError("", f"{path}.mixture", "give each weight once, and at least one")
+        raise ConfigError("", f"{path}.lambda", "give each weight once, and at least one")
     for weight in weights:
         label = f"{name}({weight:.12g})" if isinstance(section.mixture, list) else name
         protocol = merged.model_copy(update={"mixture": weight})

@@ -1,5 +1,6 @@
 """Protocols: how snapshots are measured. A protocol's id names its measurements."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -67,6 +68,11 @@ class Evaluation(Tasks):
         return Tasks(**self.model_dump(exclude={"every"}))
 
 
+def of_today(name: str) -> str:
+    """Return the name that ``fsl-sweep measure`` gives today to what it called ``mixture(0.5)``."""
+    return re.sub(r"^mixture(?=\(|$)", "lambda", name)
+
+
 class Protocol(Model):
     """On which tasks snapshots are measured; what is not set is as in training.
 
@@ -127,7 +133,7 @@ class Protocol(Model):
         if self.classes is not None:
             parts.append(f"{len(self.classes)} listed classes")
         if self.mixture is not None:
-            parts.append(f"mixture {self.mixture:g}")
+            parts.append(f"lambda {self.mixture:g}")
         return ", ".join(parts)
 
     def canonical(self) -> dict[str, Any]:

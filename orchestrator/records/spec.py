@@ -148,8 +148,9 @@ class Fold(CrossValidation):
 class Selectors(Model):
     """The strategies to compare: every snapshot selector with every hyperparameter selector.
 
-    ``metric`` is what methods are compared by: ``novel``, or ``mixture(w)`` of BaseGen, with the
-    weight w, and NovelGen.
+    ``metric`` is what methods are compared by: ``novel``, or ``mixture(w)`` of BaseGen, with
+    the weight w, and NovelGen. ``show`` says which pairs a report shows unless others are
+    asked for: all, or the ``few`` that papers report, where a file names no selector.
     """
 
     snapshot: SelectorNames = Field(default=["last", "train_loss", "base", "val", "oracle"])
@@ -158,6 +159,12 @@ class Selectors(Model):
     metric: Annotated[str, AfterValidator(measure_name)] = Field(
         default="novel", exclude_if=lambda metric: metric == "novel"
     )
+    show: Literal["all", "few"] = Field(default="all", exclude_if=lambda show: show == "all")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all(cls, written: Any) -> Any:
+        return {"show": "all"} if written == "all" else written
 
 
 class TrialSpec(Model):

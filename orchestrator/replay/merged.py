@@ -206,6 +206,7 @@ def _merged_info(infos: Sequence[SourceInfo]) -> SourceInfo:
             snapshot=_union(info.selectors.snapshot for info in infos),
             hyperparameter=_union(info.selectors.hyperparameter for info in infos),
             metric=infos[0].selectors.metric,
+            show="few" if all(info.selectors.show == "few" for info in infos) else "all",
         ),
         parts=_merged([info.parts for info in infos]),
         versions={

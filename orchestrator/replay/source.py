@@ -11,7 +11,7 @@ import numpy as np
 from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.records.measures import Measure, ScoreKey, TaskScores, TrialHistory
-from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
+from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol, of_today
 from fsl_sweep.orchestrator.records.spec import Selectors
 
 ProtocolOrMain = PlannedProtocol | None
@@ -90,9 +90,10 @@ class Source(ABC):
                 f"({shown}). Leave out --protocol and --choose-by, or report the run folder "
                 "without the table."
             )
-        for protocol in known:
-            if (name or MAIN) in (protocol.name, protocol.id):
-                return protocol
+        for written in (name or MAIN, of_today(name or MAIN)):
+            for protocol in known:
+                if written in (protocol.name, protocol.id):
+                    return protocol
         raise UnknownName("protocol", str(name), [protocol.name for protocol in known])
 
     @abstractmethod

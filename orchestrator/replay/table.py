@@ -165,7 +165,7 @@ def _selectors(trials: list[TrialHistory], lacks: frozenset[ScoreKey]) -> Select
         in_each = not any(needed & lacking(fold) for fold in folds)
         with_losses = not with_loss or all("train_loss" in fold.curves for fold in folds)
         hyperparameter.append("cv" if in_each and with_losses else "cv(aligned)")
-    return Selectors(snapshot=snapshot, hyperparameter=hyperparameter)
+    return Selectors(snapshot=snapshot, hyperparameter=hyperparameter, show="few")
 
 
 def _tasks(table: "pd.DataFrame") -> dict[str, str] | None:

@@ -57,7 +57,7 @@ def cautions_of(report: Content) -> tuple[str, ...]:
 def grave_cautions(report: RunContent) -> tuple[str, ...]:
     """Return what may make the answer wrong: what is lost or stopped, and the plan's cautions."""
     ended = (*stopped(report.completeness), *_diverged(report))
-    lost = (*_failures(report), *ended, *_left_out(report))
+    lost = (*_failures(report), *ended, *_left_out(report), *_copies(report))
     return (*lost, *report.info.cautions)
 
 
@@ -165,6 +165,28 @@ def _diverged(report: RunContent) -> Iterable[str]:
         yield (
             f"{who} diverged in {shown}{under}: what is reported is of the other seeds, which "
             "flatters it."
+        )
+
+
+def _copies(report: RunContent) -> Iterable[str]:
+    """Name the seeds that are equal to an earlier one: training does not read them, or copies."""
+    strategies: dict[tuple[str, int, tuple[int, ...]], list[str]] = {}
+    for cell in report.summaries:
+        groups: dict[int, list[int]] = {}
+        for seed, first in report.selected.copies(cell.method, cell.strategy).items():
+            groups.setdefault(first, []).append(seed)
+        for first, seeds in groups.items():
+            if not cell.draws_nothing:
+                key = cell.method, first, tuple(seeds)
+                strategies.setdefault(key, []).append(str(cell.strategy))
+    for (method, first, seeds), names in strategies.items():
+        of_method = [cell for cell in report.summaries if cell.method == method]
+        under = "" if len(names) == len(of_method) else f" under {some(names)}"
+        several = len(seeds) > 1
+        yield (
+            f"Seed{'s' * several} {some(list(map(str, seeds)))} of {method} "
+            f"{'are' if several else 'is'} equal to seed {first} on every task{under}: "
+            f"{'they count' if several else 'both count'} once."
         )
 
 

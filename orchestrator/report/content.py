@@ -56,6 +56,7 @@ class RunInfo:
             under the main protocol.
         scope: which methods and configurations take part, as a sentence; empty for all.
         classes: names of the classes of each measure under ``protocol``; none where not recorded.
+        few: whether only the pairs of selectors that papers report are strategies.
     """
 
     name: str
@@ -73,6 +74,7 @@ class RunInfo:
     as_planned: bool = True
     scope: str = ""
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    few: bool = False
 
     @property
     def question(self) -> Question:
@@ -84,6 +86,7 @@ class RunInfo:
             self.protocol,
             self.chosen_by,
             self.as_planned,
+            few=self.few,
         )
 
 

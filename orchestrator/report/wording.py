@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,22 @@ def points(difference: float) -> str:
     """Write a difference of accuracies in percentage points, with two significant digits."""
     shown = 100 * difference
     return f"{shown:.1f}" if abs(shown) >= 0.95 else f"{shown:.2f}"
+
+
+def bounded(difference: float) -> float:
+    """Return an end of a difference's interval, cut at 1: no two accuracies are further apart."""
+    return min(max(difference, -1.0), 1.0)
+
+
+def over_seeds(seeds: Mapping[str, int], drawing_nothing: Collection[str]) -> str:
+    """Write ``3 seeds``, ``3 and 2 seeds``, or ``3 seeds; NCC draws nothing`` of two methods."""
+    counts = [*dict.fromkeys(n for name, n in seeds.items() if name not in drawing_nothing)]
+    if not counts:
+        return "tasks of these classes; neither draws anything"
+    text = f"{' and '.join(map(str, counts))} seed{'' if counts == [1] else 's'}"
+    return "; ".join(
+        [text, *(f"{name} draws nothing" for name in seeds if name in drawing_nothing)]
+    )
 
 
 def p_value(p: float) -> str:

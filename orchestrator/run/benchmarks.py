@@ -50,7 +50,7 @@ class Benchmarks(dict[str, Run]):
         planned = next(iter(self.values())).question(snapshot, hyperparameter, metric)
         strategies = planned.snapshot, planned.hyperparameter
         reports = {
-            benchmark: run.report(*strategies, metric=planned.metric, **parts)
+            benchmark: run.report(*strategies, metric=planned.metric, few=planned.few, **parts)
             for benchmark, run in self.items()
         }
         histories = {benchmark: run.histories for benchmark, run in self.items()}

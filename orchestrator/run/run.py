@@ -159,11 +159,13 @@ class Run:
         last: int | None = None,
         rope: float = 0.0,
         bootstrap: int | None = None,
+        few: bool | None = None,
     ) -> Question:
         """Check what is asked; what is not said is as in the sweep file.
 
         Args:
-            snapshot: names of snapshot selectors to compare, or one name.
+            snapshot: names of snapshot selectors to compare, or one name; ``all`` are those of the
+                sweep file.
             hyperparameter: names of hyperparameter selectors, likewise.
             metric: what methods are compared by, ``novel`` or ``mixture(w)``.
             protocol: what chosen snapshots are reported under, a name or an id; the main one.
@@ -173,6 +175,8 @@ class Run:
             last: how many last snapshots are rank-correlated too.
             rope: difference in accuracy up to which two methods count as equivalent.
             bootstrap: resamples for intervals that include the selection; 0 for none.
+            few: whether only the pairs of selectors that papers report are compared; by default
+                where neither the sweep file nor the question names any.
 
         Raises:
             UnknownName, PluginError, ConfigError: a selector that is named cannot be used, is named
@@ -183,10 +187,12 @@ class Run:
         from fsl_sweep.orchestrator.replay.lacking import asked_for
 
         source, planned = self._source, self._source.info.selectors
+        if few is None:
+            few = planned.show == "few" and not (snapshot or hyperparameter)
         if snapshot or hyperparameter:
             # Those of the sweep file were checked when it was planned.
-            snapshot = asked_for("snapshot", _listed(snapshot), self.histories)
-            hyperparameter = asked_for("hyperparameter", _listed(hyperparameter), self.histories)
+            snapshot = asked_for("snapshot", _named(snapshot), self.histories)
+            hyperparameter = asked_for("hyperparameter", _named(hyperparameter), self.histories)
         reported, by = source.protocol(protocol), source.protocol(choose_by)
         snapshot = tuple(snapshot or planned.snapshot)
         hyperparameter = tuple(hyperparameter or planned.hyperparameter)
@@ -208,6 +214,7 @@ class Run:
             last=last,
             rope=checked_rope(rope),
             resamples=checked_resamples(bootstrap, source.info.per_task),
+            few=few,
         )
 
     def _check_trials(self, methods: Sequence[str], configurations: Sequence[str]) -> None:
@@ -242,6 +249,7 @@ class Run:
             protocols=beside(self._source.protocols(), by) if by is not None else (),
             as_planned=question.as_planned,
             scope=question.scope,
+            few=question.few,
             classes={
                 measure: self._class_names(measure, question.protocol) for measure in MEASURES
             },
@@ -488,6 +496,11 @@ class ChosenSnapshot:
     def load(self, device: str | None = None) -> "LoadedLearner":
         """Load the learner, as `Run.load_learner`."""
         return self.run.load_learner(self.snapshot.trial, self.snapshot.epoch, device)
+
+
+def _named(names: Sequence[str] | None) -> Sequence[str]:
+    """Return the names of selectors; none for ``all``, which are those planned."""
+    return () if [*_listed(names)] == ["all"] else _listed(names)
 
 
 def _listed(names: Sequence[str] | None) -> Sequence[str]:

@@ -84,7 +84,7 @@ class Evidence:
         """Return what each strategy selected; methods without a complete seed are named too."""
         question = self.question
         selectors = question.snapshot, question.hyperparameter
-        selected = select(self.chosen, *selectors, question.base_weight)
+        selected = select(self.chosen, *selectors, question.base_weight, question.pairs)
         methods = dict.fromkeys(trial.method for trial in self.histories)
         return replace(selected, methods=tuple(methods))
 

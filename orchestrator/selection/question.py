@@ -1,8 +1,9 @@
 """What is asked of the records: by which strategies and tasks, and of which trials."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, final
 
 from fsl_sweep.orchestrator.errors import ConfigError
@@ -29,6 +30,7 @@ class Question:
             all where there are none.
         last: how many last snapshots are rank-correlated too.
         rope: difference in accuracy up to which two methods count as equivalent, in [0, 1).
+        few: whether only the pairs of selectors that papers report are strategies (`few_of`).
         resamples: for intervals that include the selection; 0 for none. None leaves their number,
             and of a large run the strategies that have them, to ``Evidence``.
     """
@@ -44,6 +46,13 @@ class Question:
     last: int | None = None
     rope: float = 0.0
     resamples: int | None = None
+    few: bool = False
+
+    @property
+    def pairs(self) -> frozenset[tuple[str, str]]:
+        """Return the pairs of selectors that are strategies."""
+        pairs = few_of if self.few else product
+        return frozenset(pairs(self.snapshot, self.hyperparameter))
 
     @property
     def base_weight(self) -> float | None:
@@ -77,6 +86,25 @@ class Question:
             is_configuration(trial.configuration, trial.hyperparameters, name)
             for name in self.configurations
         )
+
+
+def few_of(snapshot: Sequence[str], hyperparameter: Sequence[str]) -> Collection[tuple[str, str]]:
+    """Return the pairs of selectors that papers report, and one oracle; all pairs without any.
+
+    They are the snapshots at the end of training and of the least training loss, with the
+    configuration by ValGen; both by BaseGen; both by ValGen; both by class folds, where there are
+    any; and both by NovelGen, the reference. By BaseGen where there is no ValGen.
+
+    Source: "Two Sides of Meta-Learning Evaluation", section 5.1 and appendix F.1.
+    """
+    by = next((name for name in ("val", "base") if name in hyperparameter), "")
+    folds = [name for name in hyperparameter if name.split("(")[0] == "cv"]
+    in_folds = next((name for name in ("cv-epoch", by) if name in snapshot), "")
+    wanted = [("last", by), ("train_loss", by), ("base", "base"), ("val", "val")]
+    wanted += [(in_folds, name) for name in folds[:1]]
+    every = {*product(snapshot, hyperparameter)}
+    known = [pair for pair in wanted if pair in every]
+    return [*known, *({("oracle", "oracle")} & every)] if known else every
 
 
 MOST_RESAMPLES = 10**6

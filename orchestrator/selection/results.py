@@ -271,20 +271,25 @@ class Selected:
     def copies(self, method: str, strategy: Strategy) -> dict[int, int]:
         """Return the seeds of a cell that do not count, with the seed that each is equal to."""
         counted = {choice.seed for choice in self.cell(method, strategy)}
-        every = [c for c in self.selections if (c.method, c.strategy) == (method, strategy)]
+        every = self._every.get((method, strategy), []) if counted else []
         kept = [choice for choice in every if choice.seed in counted]
         return {
             choice.seed: next(first.seed for first in kept if _alike(first, choice))
-            for choice in (every if kept else [])
+            for choice in every
             if choice.seed not in counted
         }
 
     @cached_property
     def _cells(self) -> dict[tuple[str, Strategy], tuple[Selection, ...]]:
-        cells: dict[tuple[str, Strategy], list[Selection]] = {}
+        return {key: _that_count(choices) for key, choices in self._every.items()}
+
+    @cached_property
+    def _every(self) -> dict[tuple[str, Strategy], list[Selection]]:
+        """Return the choices by method and strategy, copies included."""
+        every: dict[tuple[str, Strategy], list[Selection]] = {}
         for selection in self.selections:
-            cells.setdefault((selection.method, selection.strategy), []).append(selection)
-        return {key: _that_count(choices) for key, choices in cells.items()}
+            every.setdefault((selection.method, selection.strategy), []).append(selection)
+        return every
 
 
 def _that_count(choices: Sequence[Selection]) -> tuple[Selection, ...]:

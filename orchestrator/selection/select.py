@@ -75,6 +75,7 @@ def select(
     snapshot: Sequence[str],
     hyperparameter: Sequence[str],
     base_weight: float | None = None,
+    pairs: Collection[tuple[str, str]] | None = None,
 ) -> Selected:
     """Run every pair of selectors on every method and seed.
 
@@ -84,6 +85,7 @@ def select(
         snapshot: names of snapshot selectors, such as ``val`` or ``mixture(0.5)``.
         hyperparameter: names of hyperparameter selectors.
         base_weight: of BaseGen in the mixture to compare methods by; None for NovelGen.
+        pairs: names of the pairs that are strategies; all by default. Fronts have all.
 
     Raises:
         UnknownName, PluginError, ConfigError: a selector cannot be used.
@@ -94,6 +96,11 @@ def select(
     named = {name: hyperparameter_selector(name) for name in hyperparameter}
     second = {name: s for name, s in named.items() if isinstance(s, HyperparameterSelector)}
     keepers = {name: s for name, s in named.items() if isinstance(s, FrontSelector)}
+    strategies = tuple(
+        _strategy(s, t)
+        for s, t in product(first.items(), second.items())
+        if pairs is None or (s[0], t[0]) in pairs
+    )
     read_folds = any(map(is_cross_validated, (*first.values(), *named.values())))
     picks: list[Selection] = []
     fronts: list[Front] = []
@@ -107,7 +114,7 @@ def select(
         if not gaps:
             usable = _usable(first, bool(fold_gaps))
             seconds, (method, seed) = _usable(second, bool(fold_gaps)), replicate
-            choices, failed, lost = _choose(replicate, trials, chosen, usable, seconds)
+            choices, failed, lost = _choose(replicate, trials, chosen, usable, seconds, pairs)
             kept, not_kept = _fronts(replicate, trials, chosen, usable, keepers)
             oracles[replicate] = _oracle(replicate, trials, chosen)
             for strategy in lost:
@@ -117,7 +124,7 @@ def select(
             left_out += failed + not_kept
     selected = Selected(
         methods=tuple(dict.fromkeys(method for method, _ in chosen.replicates)),
-        strategies=tuple(_strategy(s, t) for s, t in product(first.items(), second.items())),
+        strategies=strategies,
         selections=(),
         left_out=tuple(left_out),
         base_weight=base_weight,
@@ -192,6 +199,7 @@ def _choose(
     chosen: Chosen,
     first: Mapping[str, SnapshotSelector],
     second: Mapping[str, HyperparameterSelector],
+    pairs: Collection[tuple[str, str]] | None = None,
 ) -> tuple[list[Selection], list[LeftOut], list[Strategy]]:
     """Return what strategies choose of one replicate, what could not, and what had no candidate."""
     picks: list[Selection] = []
@@ -205,6 +213,8 @@ def _choose(
             failed.append(LeftOut(*replicate, str(failure), snapshot_selector=name))
             continue
         for other_name, other in second.items():
+            if pairs is not None and (name, other_name) not in pairs:
+                continue
             strategy = _strategy((name, selector), (other_name, other))
             rivals = candidates_of(trials, selector, _folds(chosen, selector, other))
             if not rivals:

@@ -111,14 +111,19 @@ def _answer(result: BaseNovel) -> str:
 
 
 def _said(pair: PairInBoth, joint: Joint) -> str:
+    """Write the verdict on two methods, or on their snapshots, in words that only these have."""
     base, novel = joint.effects
+    snapshots = joint is pair.snapshots
+    more, less = ("higher", "lower") if snapshots else ("better", "worse")
+    ahead, behind = (pair.a, pair.b) if joint.verdict != "worse" else (pair.b, pair.a)
+    who, than = f"{ahead} is", behind
+    if snapshots:
+        who, than = f"snapshots of {ahead} score", f"those of {behind}"
     said = {
-        "better": f"{pair.a} is better than {pair.b} in both",
-        "worse": f"{pair.b} is better than {pair.a} in both",
-        "trades": f"{pair.a} is {'better' if base > 0 else 'worse'} than {pair.b} in BaseGen, and "
-        f"{'better' if novel > 0 else 'worse'} in NovelGen",
-        "undecided": f"{pair.a} and {pair.b}: undecided",
-    }[joint.verdict]
+        "trades": f"{who} {more if base > 0 else less} than {than} in BaseGen, and "
+        f"{more if novel > 0 else less} in NovelGen",
+        "undecided": f"{pair.a} and {pair.b}: {'not told apart' if snapshots else 'undecided'}",
+    }.get(joint.verdict, f"{who} {more} than {than} in both")
     p = "" if isnan(joint.p_adjusted) else f", p {wording.p_value(joint.p_adjusted)}"
     apart = f"BaseGen {100 * base:+.2f}, NovelGen {100 * novel:+.2f}"
     return f"{said} ({pair.a} - {pair.b}: {apart} points{p})"

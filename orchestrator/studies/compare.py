@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import isnan
+from math import inf, isnan
 from pathlib import Path
 from typing import Any, final
 
@@ -33,7 +33,9 @@ from fsl_sweep.orchestrator.studies.base import (
     selectors,
 )
 from fsl_sweep.orchestrator.studies.trained_on import unit_of
-from fsl_sweep.orchestrator.text.printed import counted
+
+_SAYS = {"better": "higher", "worse": "lower", "undecided": "not told apart"}
+"""What an interval says of snapshots, in words that no claim about methods has."""
 
 _SHOWN_SEEDS = 4
 """Up to so many, the value of each seed is shown."""
@@ -60,6 +62,7 @@ class Compared:
         snapshots: about those snapshots.
         methods: about training again.
         place: the run.
+        drawing_nothing: those of a and b that no seed changes.
     """
 
     strategy: Strategy
@@ -73,6 +76,7 @@ class Compared:
     snapshots: ThreeIntervals
     methods: Comparison
     place: Path
+    drawing_nothing: tuple[str, ...] = ()
 
 
 @final
@@ -118,6 +122,11 @@ class Compare(Study[CompareOptions, Compared]):
             ),
             methods=_over_seeds(evidence, names),
             place=evidence.source.places[0],
+            drawing_nothing=tuple(
+                cell.method
+                for cell in evidence.summaries
+                if cell.strategy == strategy and cell.method in names and cell.draws_nothing
+            ),
         )
 
     def document(self, result: Compared) -> blocks.Document:
@@ -152,7 +161,8 @@ class Compare(Study[CompareOptions, Compared]):
                 "inverted": intervals.inverted,
                 "verdict": intervals.verdict(result.a, result.b),
             },
-            "methods": {**result.methods.as_dict(), "values": result.values},
+            "methods": {**result.methods.as_dict(), "values": result.values}
+            | {"drawing_nothing": result.drawing_nothing},
         }
 
 
@@ -234,7 +244,8 @@ def _answer(result: Compared) -> str:
 
 
 def _seeds(result: Compared) -> str:
-    return " and ".join(counted(count, "seed") for count in dict.fromkeys(map(len, result.values)))
+    counts = dict(zip((result.a, result.b), map(len, result.values), strict=True))
+    return wording.over_seeds(counts, result.drawing_nothing)
 
 
 def _under(result: Compared) -> str:
@@ -245,17 +256,21 @@ def _under(result: Compared) -> str:
 
 def _of_methods(result: Compared) -> str:
     """Give the verdict over seeds; the values in place of an interval where there are two."""
-    effect, fewest = result.methods.effect, min(map(len, result.values))
+    effect, names = result.methods.effect, (result.a, result.b)
+    values = dict(zip(names, result.values, strict=True))
+    drawing = [len(values[name]) for name in names if name not in result.drawing_nothing]
+    fewest = min(drawing, default=inf)
     text = f"{result.a} - {result.b} is {100 * effect.mean:+.2f} points"
     if fewest > 2 and not isnan(effect.low):
-        text += f" (95 %: {100 * effect.low:+.2f} to {100 * effect.high:+.2f})"
+        low, high = wording.bounded(effect.low), wording.bounded(effect.high)
+        text += f" (95 %: {100 * low:+.2f} to {100 * high:+.2f})"
     verdict = result.methods.verdict
     claim = f"{result.a} is {verdict}" if verdict in ("better", "worse") else verdict
     text += f" over {_seeds(result)}: {claim}."
     if fewest <= _SHOWN_SEEDS:
         each = (
-            f"{name} {', '.join(f'{100 * value:.2f}' for value in values)}"
-            for name, values in zip((result.a, result.b), result.values, strict=True)
+            f"{name} {', '.join(f'{100 * value:.2f}' for value in of_seeds)}"
+            for name, of_seeds in values.items()
         )
         text += f" By seed: {'; '.join(each)}."
     return text
@@ -267,7 +282,7 @@ def _intervals(result: Compared) -> Iterable[blocks.Block]:
     for kind, pair in (("closed", intervals.closed), ("open", intervals.open)):
         if pair is not None:
             a, b = (f"{100 * of.mean:.2f} +- {wording.half_width(of)}" for of in pair)
-            rows.append((kind, a, b, "", intervals.says[kind], f"{pair[0].n:,}"))
+            rows.append((kind, a, b, "", _SAYS[intervals.says[kind]], f"{pair[0].n:,}"))
     for kind, paired in (
         ("closed paired", intervals.closed_paired),
         ("paired", intervals.paired),
@@ -275,12 +290,12 @@ def _intervals(result: Compared) -> Iterable[blocks.Block]:
         if paired is not None:
             name = f"{intervals.paired_on} paired" if kind == "paired" else kind
             difference = f"{100 * paired.mean:+.2f} +- {wording.half_width(paired)}"
-            rows.append((name, "", "", difference, intervals.says[kind], f"{paired.n:,}"))
+            rows.append((name, "", "", difference, _SAYS[intervals.says[kind]], f"{paired.n:,}"))
     heads = blocks.numbers([result.a, result.b, f"{result.a} - {result.b}"])
     columns = (
         *blocks.words("95 % interval"),
         *heads,
-        *blocks.words(f"{result.a} is"),
+        *blocks.words(f"snapshots of {result.a} score"),
         *blocks.numbers(["tasks"]),
     )
     yield blocks.table(columns, rows)

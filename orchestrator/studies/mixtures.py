@@ -146,7 +146,7 @@ def _check(
 ) -> None:
     """Raise RunFolderError, or remark on methods that are not measured at every lambda."""
     if len(curves.protocols) < 2:
-        ten = [text for i in range(11) for text in ("--mixture", f"{i / 10:g}")]
+        ten = [text for i in range(11) for text in ("--lambda", f"{i / 10:g}")]
         command = shlex.join(["fsl-sweep", "measure", str(place), *ten, "--snapshots", which])
         raise RunFolderError(
             "Of the tasks of P_BN(lambda), with the ways, shots and queries of the main ones, "

@@ -212,7 +212,8 @@ def _needed(way: SampleSize) -> str:
 
 def _now(needs: PowerAnalysis) -> Iterable[str]:
     now = needs.now.effect
-    shown = f"{100 * now.mean:+.2f} ({100 * now.low:+.2f} to {100 * now.high:+.2f})"
+    low, high = (100 * wording.bounded(end) for end in (now.low, now.high))
+    shown = f"{100 * now.mean:+.2f} ({low:+.2f} to {high:+.2f})"
     return f"{needs.a} - {needs.b}", shown
 
 

@@ -7,7 +7,7 @@ the sweep is planned. This module only knows shapes and ranges.
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
 from fsl_sweep.orchestrator.records.model import Count, Model, Named, Seed
 from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID
@@ -49,18 +49,29 @@ class MeasureConfig(Model):
     Attributes:
         preset: a protocol of a paper; what is written beside it comes before it.
         episode, evaluation: the keys that differ from the sections of the same name.
-        mixture: lambda of P_BN(lambda), or several: each is a protocol of its own.
+        mixture: lambda of P_BN(lambda), or several: each is a protocol of its own. It is written
+            ``lambda``, as a mixture weighs base classes where it is a selector or the metric, and
+            novel ones here; ``mixture`` is its former name.
         classes: names of the classes for NovelGen, or the path of a text file with one per line.
         benchmark: another benchmark, whose novel classes NovelGen is measured on.
     """
 
+    model_config = ConfigDict(populate_by_name=True)
+
     preset: Literal["oops"] | None = None
     episode: dict[str, Any] = Field(default={})
     evaluation: dict[str, Any] = Field(default={})
-    mixture: Weight | list[Weight] | None = None
+    mixture: Weight | list[Weight] | None = Field(default=None, alias="lambda")
     classes: Annotated[list[str], Field(min_length=1)] | str | None = None
     benchmark: Named | None = None
     snapshots: Which = "all"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_name(cls, written: Any) -> Any:
+        if isinstance(written, dict) and {"lambda", "mixture"} <= {*written}:
+            raise ValueError("'mixture' is the former name of 'lambda': leave it out")
+        return written
 
 
 class ClassFolds(CrossValidation):

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from fsl_sweep.orchestrator.errors import ConfigError, did_you_mean
 from fsl_sweep.orchestrator.records.model import Named
@@ -167,14 +168,19 @@ def _fields(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
     """List the field names of the model at ``location`` below ``model``."""
     for annotation in _annotations(model, location):
         model = next(iter(_nested(annotation)), model)
-    return list(model.model_fields)
+    return list(_by_key(model))
+
+
+def _by_key(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Return the fields of a model by the keys of a file."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _annotations(model: type[BaseModel], location: Sequence[int | str]) -> Iterator[Any]:
     """Yield the annotations of the fields on the way to ``location`` below ``model``."""
     current: type[BaseModel] | None = model
     for part in location:
-        field = current.model_fields.get(str(part)) if current else None
+        field = _by_key(current).get(str(part)) if current else None
         if field is not None:
             yield field.annotation
             current = next(iter(_nested(field.annotation)), None)

@@ -97,7 +97,7 @@ def _few_resamples(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages without their drawings, which take most of the time."""
     drawing = "fsl_sweep.orchestrator.report.formats.html.drawing"
-    monkeypatch.setattr(drawing, lambda panel: "<svg/>")
+    monkeypatch.setattr(drawing, lambda *_: "<svg/>")
 
 
 @pytest.fixture

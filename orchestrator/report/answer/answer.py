@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from fsl_sweep.orchestrator.records.paper_names import TEST_MEASURE
 from fsl_sweep.orchestrator.records.protocol import MAIN
+from fsl_sweep.orchestrator.report.answer.chance import at_chance
 from fsl_sweep.orchestrator.report.answer.deciding import would_decide
 from fsl_sweep.orchestrator.report.answer.divergence import what_diverged
 from fsl_sweep.orchestrator.report.answer.leader import Leader
@@ -37,6 +38,7 @@ def answer_of(report: Content, timed: bool = True) -> Answer:
     sentences = (
         leader.sentence(),
         *what_diverged(report, report.lead),
+        *at_chance(report, leader.order),
         *_saturated(leader),
         which_strategy(leader),
         _next(leader, needs, timed),

@@ -252,6 +252,6 @@ def _minus(pairs: Sequence[MethodComparison], best: str, other: str) -> Comparis
 
 def _ends(low: float, high: float) -> str:
     """Write ends in points, with so many digits that one near 0 keeps its side of it."""
-    low, high = max(low, -1.0), min(high, 1.0)  # no difference is larger
+    low, high = wording.bounded(low), wording.bounded(high)
     digits = 1 if min(abs(low), abs(high)) >= 0.0005 else 2
     return f"{100 * low:.{digits}f} to {100 * high:.{digits}f}"

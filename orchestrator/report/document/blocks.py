@@ -1,8 +1,8 @@
 """A report as plain blocks: what all formats that people read have in common."""
 
 import textwrap
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import nan
 from typing import Literal, TypeVar
 
@@ -90,6 +90,7 @@ class Forest:
         note: what the intervals are.
         least: what no value can be below, in percent: 0 for accuracies, -100 for regrets.
         each: what single values are of; two of them are shown.
+        off: the groups that are left of the scale, far below the others.
     """
 
     title: str
@@ -97,6 +98,7 @@ class Forest:
     note: str
     least: float = 0
     each: str = "seed"
+    off: tuple[str, ...] = ()
 
 
 Block = Table | Paragraph | Bullets | Forest
@@ -123,6 +125,7 @@ class Document:
         warnings: what may make the answer wrong; shown beside it where there are no sections.
         complete: whether nothing is missing.
         opened: whether a page shows its sections at once, as of a document with few of them.
+        words: what needs explaining on a page, with the explanation.
     """
 
     headline: str
@@ -132,6 +135,7 @@ class Document:
     warnings: tuple[str, ...] = ()
     complete: bool = True
     opened: bool = False
+    words: Mapping[str, str] = field(default_factory=dict)
 
     def as_section(self, key: str) -> Section:
         """Return the whole document as a section of another one."""

@@ -23,13 +23,17 @@ STRATEGY = blocks.words("snapshot by", "configuration by")
 
 
 def methods_and_strategies(report: RunContent) -> Iterable[blocks.Block]:
-    """Return a matrix of snapshot by configuration for each method, and the numbers behind it."""
+    """Return a matrix of snapshot by configuration for each method, and the numbers behind it.
+
+    Where only a few pairs of selectors are strategies there is no matrix.
+    """
     methods = blocks.grouped(report.summaries, lambda cell: cell.method)
     if methods:
-        second = list(dict.fromkeys(s.hyperparameter for s in report.selected.strategies))
-        heads = [f"configuration by {wording.configuration_by(name)}" for name in second]
-        matrices = tuple(_matrix(report, cells, second) for cells in methods)
-        yield blocks.Table((*blocks.words("snapshot by"), *blocks.numbers(heads)), matrices)
+        if not report.info.few:
+            second = list(dict.fromkeys(s.hyperparameter for s in report.selected.strategies))
+            heads = [f"configuration by {wording.configuration_by(name)}" for name in second]
+            matrices = tuple(_matrix(report, cells, second) for cells in methods)
+            yield blocks.Table((*blocks.words("snapshot by"), *blocks.numbers(heads)), matrices)
         yield blocks.Paragraph(_typed(report), "note")
         titles = blocks.numbers(list(cells_of(report, report.summaries[:1])))
         columns = (*STRATEGY, *titles, *blocks.words("chosen (epoch of each seed)"))
@@ -113,7 +117,11 @@ def _typed(report: RunContent) -> str:
     shown = [f"{name} = {by}" for name, by in dict.fromkeys(names) if name != by]
     example = report.lead or strategies[0]
     shown.append(f"{example} = {wording.on_one_line([example])}")
-    return f"Names in a sweep file: {', '.join(shown)}."
+    every = len(report.info.snapshot) * len(report.info.hyperparameter)
+    more = ""
+    if report.info.few and every > len(strategies):
+        more = f" `--snapshot all` shows all {every} pairs of selectors."
+    return f"Names in a sweep file: {', '.join(shown)}.{more}"
 
 
 def _numbers(report: RunContent, cells: Sequence[Summary]) -> blocks.Group:
@@ -137,8 +145,10 @@ def cells_of(report: RunContent, group: Sequence[Summary]) -> dict[str, str]:
     summary = group[0]
     row = {
         wording.metric(report.base_weight): wording.percent(summary.reported.mean),
-        over("seed", [len(cell.choices) for cell in report.summaries]): wording.spread(
-            summary.reported, [c.reported_mean for c in summary.choices]
+        over("seed", [len(cell.choices) for cell in report.summaries]): (
+            "draws nothing"
+            if summary.draws_nothing
+            else wording.spread(summary.reported, [c.reported_mean for c in summary.choices])
         ),
         "+- tasks": wording.half_width(summary.reported_tasks),
     }
@@ -241,7 +251,8 @@ def _overtuning(report: RunContent) -> Iterable[blocks.Block]:
         for cells in blocks.grouped(usual, lambda cell: cell.method)
     ]
     title = "Overtuning: how far the chosen configuration is below the first one of the grid"
-    yield blocks.Paragraph(f"{title}{wording.by_metric(report.base_weight)}.")
+    sign = "Below 0 choosing gained, above 0 it lost"
+    yield blocks.Paragraph(f"{title}{wording.by_metric(report.base_weight)}, in points. {sign}.")
     titles = ["below the first", over("seed", [len(cell.values) for cell in usual])]
     yield blocks.Table((*STRATEGY, *blocks.numbers(titles)), tuple(groups))
 

@@ -26,7 +26,7 @@ TRAINED_AGAIN = "{} better", "undecided"
 THESE_SNAPSHOTS = "snapshots of {} score higher", "not told apart"
 """Of the better one, and of neither: words that do not mistake one kind of claim for the other."""
 
-CHANCE = "chance to be the best, %"
+CHANCE = "their chances to be best, %"
 ENDS = blocks.numbers(["difference", "95 % from", "95 % to", "p (Holm)"])
 
 
@@ -40,7 +40,8 @@ def differences(report: RunContent) -> Iterable[blocks.Block]:
     ]
     if shown:
         yield _pairs(report, shown, "trained again", TRAINED_AGAIN)
-    single = dict.fromkeys(cell.method for cell in report.summaries if len(cell.choices) == 1)
+    drawing = [cell for cell in report.summaries if not cell.draws_nothing]
+    single = dict.fromkeys(cell.method for cell in drawing if len(cell.choices) == 1)
     if single and report.differences:
         names = ", ".join(single)
         yield blocks.Paragraph(
@@ -66,10 +67,12 @@ def _pairs(
 ) -> blocks.Table:
     """Return a group for each pair of methods, named with their complete seeds."""
     groups: list[blocks.Group] = []
+    fixed = {cell.method for cell in report.summaries if cell.draws_nothing}
     for alike in blocks.grouped(pairs, lambda pair: (pair.a, pair.b)):
-        names = " minus ".join(map(report.named, (alike[0].a, alike[0].b)))
-        seeds = " and ".join(map(str, dict.fromkeys(alike[0].result.seeds or ())))
-        over = f"over {seeds} seeds" if seeds else "on common tasks"
+        both = alike[0].a, alike[0].b
+        names = " minus ".join(map(report.named, both))
+        seeds = dict(zip(both, alike[0].result.seeds or (), strict=False))
+        over = f"over {wording.over_seeds(seeds, fixed)}" if seeds else "on common tasks"
         rows = strategy_rows((pair.strategy, _compared(pair, verdicts)) for pair in alike)
         groups.append(blocks.Group(f"{names}, {over}", rows))
     return blocks.Table((*STRATEGY, *blocks.words(head), *ENDS), tuple(groups))
@@ -84,8 +87,9 @@ def _compared(pair: MethodComparison, verdicts: tuple[str, str]) -> tuple[str, .
         "equivalent": f"alike within {wording.points(rope)} points" if rope else "alike",
         "undecided": verdicts[1],
     }[result.verdict]
-    ends = (f"{100 * end:+.2f}" for end in (effect.mean, effect.low, effect.high))
-    return (verdict, *ends, wording.p_value(result.p_adjusted))
+    ends = (wording.bounded(end) for end in (effect.low, effect.high))
+    shown = (f"{100 * value:+.2f}" for value in (effect.mean, *ends))
+    return (verdict, *shown, wording.p_value(result.p_adjusted))
 
 
 def stability(report: RunContent) -> Iterable[blocks.Block]:
@@ -119,7 +123,7 @@ def _stable(stability: Stability) -> dict[str, str]:
     }
     return {
         "methods, best mean first": " > ".join(method.method for method in methods),
-        "worst seed, %": " / ".join(wording.percent(method.worst) for method in methods),
+        "their worst seeds, %": " / ".join(wording.percent(method.worst) for method in methods),
         CHANCE: " / ".join(f"{chance:.0f}" for chance in chances) if known else "-",
     } | {f"same order by {name}": _share(agreement) for name, agreement in shares.items()}
 

@@ -13,6 +13,7 @@ from fsl_sweep.orchestrator.report.content import BenchmarksContent, Content, Ru
 from fsl_sweep.orchestrator.report.document import blocks, by_strategy, conclusions
 from fsl_sweep.orchestrator.report.document.benchmarks import benchmarks_document
 from fsl_sweep.orchestrator.report.document.forest import forest
+from fsl_sweep.orchestrator.report.document.glossary import WORDS
 from fsl_sweep.orchestrator.selection.completeness import Completeness
 from fsl_sweep.orchestrator.selection.results import LeftOut
 from fsl_sweep.orchestrator.text.printed import counted
@@ -36,6 +37,7 @@ def document(report: Content, full: bool = True) -> blocks.Document:
         ),
         warnings=grave_cautions(report),
         complete=report.complete,
+        words=WORDS,
     )
 
 

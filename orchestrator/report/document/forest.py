@@ -1,7 +1,7 @@
 """Methods by strategies with their intervals: what the first figure of a report shows."""
 
 from collections.abc import Iterable, Sequence
-from math import isfinite, nan
+from math import inf, isfinite, nan
 
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.report.content import RunContent
@@ -19,7 +19,35 @@ def forest(report: RunContent) -> Iterable[Forest]:
     """Return the methods as a forest plot, unless there is none to show."""
     if bars := bars_of(report):
         title = f"{wording.metric(report.base_weight)}, %"
-        yield Forest(title, bars, " ".join(_note(report, bars)))
+        off = off_scale(bars)
+        note = [*_note(report, bars), *_named_off(bars, off)]
+        yield Forest(title, bars, " ".join(note), off=off)
+
+
+def off_scale(bars: Sequence[Bar]) -> tuple[str, ...]:
+    """Return the groups far below all others, for which the scale would leave these no room.
+
+    At most a third of the groups: those without which the scale is less than half as long.
+    """
+    ends: dict[str, tuple[float, float]] = {}
+    for bar in bars:
+        known = [value for value in (bar.low, bar.mean, bar.high, *bar.values) if isfinite(value)]
+        low, high = ends.get(bar.group, (inf, -inf))
+        ends[bar.group] = min(low, *known), max(high, *known)
+    order = sorted(ends, key=lambda group: ends[group][1])
+    for count in range(1, len(order) // 3 + 1):
+        below, rest = ([ends[group] for group in part] for part in (order[:count], order[count:]))
+        first, last = min(low for low, _ in rest), max(high for _, high in rest)
+        if below[-1][1] < first and last - min(low for low, _ in below) > 2 * (last - first):
+            return tuple(order[:count])
+    return ()
+
+
+def _named_off(bars: Sequence[Bar], off: Sequence[str]) -> Iterable[str]:
+    """Name the methods that are left of the scale."""
+    means = {bar.group: bar.mean for bar in reversed(bars)}
+    if names := [f"{group} ({means[group]:.1f})" for group in off]:
+        yield f"Left of the scale (<): {wording.some(names)}."
 
 
 def bars_of(report: RunContent) -> tuple[Bar, ...]:
@@ -74,7 +102,10 @@ def _bar(report: RunContent, group: Sequence[Summary]) -> Bar:
 
 
 def _note(report: RunContent, bars: Sequence[Bar]) -> Iterable[str]:
-    usual = [bar for bar in bars if not bar.reference] or bars
+    fixed = {report.named(cell.method) for cell in report.summaries if cell.draws_nothing}
+    of_none = [bar for bar in bars if bar.group in fixed and isfinite(bar.low)]
+    rest = [bar for bar in bars if bar not in of_none]
+    usual = [bar for bar in rest if not bar.reference] or rest
     seeds = [len(bar.values) for bar in usual]
     known = [isfinite(bar.low) for bar in usual]
     pairs = [*zip(seeds, known, strict=True)]
@@ -85,6 +116,8 @@ def _note(report: RunContent, bars: Sequence[Bar]) -> Iterable[str]:
         )
     if 2 in seeds:
         yield TWO_SEEDS
+    if of_none:
+        yield "Of methods that draw nothing: 95 %, over tasks and selection."
     if (1, True) in pairs:
         yield "Of one seed: 95 %, of these snapshots, over tasks and selection."
     if any(count != 2 and not interval for count, interval in pairs):

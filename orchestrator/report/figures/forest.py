@@ -53,7 +53,7 @@ def forest(report: RunContent) -> Iterable[Figure]:
             leading = [bar for bar in shown if str(report.lead) in bar.names][:ROWS]
             shown = [replace(bar, group="", names=(bar.group,)) for bar in leading]
             caption += f" By {report.lead}; the tables show the other strategies."
-        yield Figure("forest", caption, (), [panel_of(shown, plot.title)])
+        yield Figure("forest", caption, (), [panel_of(shown, plot.title, off=plot.off)])
 
 
 def differences(report: RunContent) -> Iterable[Figure]:
@@ -119,6 +119,7 @@ def _difference(
     ]
     ends = [(effect.low, effect.high) for effect in known] or [(nan, nan)]
     low, high = sorted((sign * min(ends)[0], sign * max(high for _, high in ends)))
+    low, high = wording.bounded(low), wording.bounded(high)
     effects = {(pair.strategy, pair.a, pair.b): pair.result.effect for pair in report.comparisons}
     tasks = effects.get((first.strategy, first.a, first.b))
     thick = sorted((sign * tasks.low, sign * tasks.high)) if tasks else (nan, nan)
@@ -171,6 +172,7 @@ def panel_of(
     *,
     digits: str = ".1f",
     zero: bool = False,
+    off: Sequence[str] = (),
 ) -> Panel:
     """Return a panel of bars from top to bottom; those of a group follow each other.
 
@@ -180,6 +182,7 @@ def panel_of(
         legend: names of the wide and of the narrow interval; none if bars need no legend.
         digits: how the mean is written on the right.
         zero: whether to mark zero.
+        off: the groups that are left of the scale.
     """
     lines: list[Bar | str] = []
     for i, bar in enumerate(bars):
@@ -192,6 +195,8 @@ def panel_of(
 
     def draw(axes: Axes) -> None:
         axes.set(ylim=(len(lines) - 0.4, -0.6))
+        if off:
+            axes.set(xlim=_limits([bar for bar in bars if _group(bar) not in off]))
         # A long one is wider than the plane, and has room at its left.
         axes.set_xlabel(scale, loc="right" if len(scale) > LONGEST else "center")
         axes.grid(visible=False, axis="y")
@@ -203,6 +208,8 @@ def panel_of(
                 if zero:
                     axes.plot([0, 0], [at - 0.5, at + 0.5], color=SOFT, linewidth=0.9)
                 _draw(axes, at, line, f" {line.mean:{digits}}", wide=(legend or [""])[0])
+                if _group(line) in off:
+                    axes.annotate("<", (0.01, at), color=colour(line.number), **_AT_ROW)
             else:
                 axes.annotate(cut(line, heading), (0.01, at), weight="bold", **_AT_ROW)
                 axes.axhline(at - 0.5, color=RULES, linewidth=0.6)
@@ -210,6 +217,18 @@ def panel_of(
             axes.plot([], [], color=colour(1), linewidth=_THICK, label=label(legend[1]))
 
     return Panel("", draw, lines=len(lines), plane=False, longest=longest)
+
+
+def _limits(bars: Sequence[Bar]) -> tuple[float, float]:
+    """Return the ends of a scale that holds these bars, with some room beside them."""
+    every = [value for bar in bars for value in (bar.low, bar.mean, bar.high, *bar.values)]
+    low, high = (end(filter(isfinite, every)) for end in (min, max))
+    return low - 0.05 * (high - low), high + 0.05 * (high - low)
+
+
+def _group(bar: Bar) -> str:
+    """Return what a bar belongs to; one that stands by itself has only a name."""
+    return bar.group or bar.names[0]
 
 
 def _name(bar: Bar) -> str:

@@ -23,10 +23,15 @@ def picture(panel: Panel) -> bytes:
     return sheet(Figure("", "", (), [panel]), width=12.8, dpi=127).saved("png")
 
 
-def drawing(panel: Panel) -> str:
+def drawing(panel: Panel, about: str = "", key: str = "") -> str:
     """Draw the panel as an element of a page, in the page's colours and with tooltips.
 
     The page has its title and its legend.
+
+    Args:
+        panel: what to draw.
+        about: what a screen reader says of it, after its title.
+        key: what the ids of its parts begin with, different for each drawing of a page.
     """
     svg = _plain(panel).decode()
     svg = svg[svg.index("<svg ") :]
@@ -34,7 +39,8 @@ def drawing(panel: Panel) -> str:
     svg = re.sub(r'<g id="[^"]*">', "<g>", svg)
     svg = re.sub("#[0-9a-f]{6}", lambda shade: _IN_THE_PAGE.get(shade[0], shade[0]), svg)
     svg = re.sub('<a xlink:href="([^"]*)"[^>]*>', _tooltip, svg).replace("</a>", "</g>")
-    name = escape(printable(panel.title))
+    svg = re.sub("<[^>]+>", lambda tag: _ID.sub(rf"\1{key}", tag[0]), svg)
+    name = escape(printable(": ".join(filter(None, (panel.title, about)))))
     return svg.replace("<svg", f'<svg role="img" aria-label="{name}"', 1)
 
 
@@ -61,6 +67,9 @@ def _tooltip(link: re.Match[str]) -> str:
     """Open a group in a link's place, which holds HTML that was escaped a second time."""
     return f"<g><title>{link[1].replace('&amp;', '&')}</title>"
 
+
+_ID = re.compile(r'( id="| xlink:href="#|="url\(#)')
+"""Where a tag has an id, or the id of another one."""
 
 _IN_THE_PAGE = {
     INK: "var(--ink)",

@@ -147,6 +147,7 @@ def _summary(report: RunContent, cell: Summary) -> dict[str, Any]:
     repeated = report.repeated.get((cell.method, cell.strategy))
     return plain(cell) | {
         "oracle": cell.strategy.oracle,
+        "draws_nothing": cell.draws_nothing,
         "caution": cell.novel.caution,
         "novel_selection": plain(repeated and repeated.result),
     }

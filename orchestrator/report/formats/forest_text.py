@@ -32,7 +32,8 @@ def drawn(forest: Forest, width: int, short: bool = False) -> list[str]:
     Where it is ``short``, of each group the first bars, and as many groups as fit.
     """
     bars = _shortened(forest.bars) if short else forest.bars
-    ends = np.array([value for bar in bars for value in _drawn(bar) if isfinite(value)])
+    on = [bar for bar in bars if bar.group not in forest.off]
+    ends = np.array([value for bar in on for value in _drawn(bar) if isfinite(value)])
     if not len(ends):
         return []
     group, name = _widths(bars, width)
@@ -121,6 +122,8 @@ class _Scale:
     def line(self, bar: Bar) -> str:
         """Return a bar drawn on the line."""
         cells = [" "] * self.room
+        if bar.mean < self.low - 1e-9:
+            return "<".ljust(self.room)
         if bar.reference:
             start = min(self.at(bar.mean), self.room - 2)
             cells[start : start + 2] = "<>"

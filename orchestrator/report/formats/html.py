@@ -1,8 +1,9 @@
 """The report as one HTML file that needs nothing else, and as a part of a notebook."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from itertools import cycle
+from itertools import cycle, islice
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
@@ -28,6 +29,12 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 LONG = 28
 """A line of a cell with more characters than these may break."""
 
+OPEN = ("cautions",)
+"""Sections that are not collapsed: nobody clicks to learn what may be wrong."""
+
+PLUS_MINUS = re.compile(r"(?<![\w+-])\+-(?![\w+-])")
+"""As other formats write ±; within a name it stays."""
+
 ITEMS_SHOWN = 5
 """What is missing from a run is collapsed where it is more than so many."""
 
@@ -35,8 +42,8 @@ ITEMS_SHOWN = 5
 def to_html(report: Content) -> str:
     """Return the report as a page, ending in a newline.
 
-    The first line holds the title, which says whether the run is complete, and so does the first
-    line that is shown.
+    The first line holds the title, which says whether the run is complete, and the answer's first
+    sentence.
     """
     return page(document(report), figures(report))
 
@@ -44,15 +51,16 @@ def to_html(report: Content) -> str:
 def page(content: blocks.Document, figured: Mapping[str, Sequence[Figure]] = {}) -> str:
     """Return a document as a page, ending in a newline.
 
-    The answer comes first, the rest is collapsed unless the document is ``opened``; a link to
-    ``#SECTION`` opens it, and on paper all is open. Readable on a phone and in dark mode;
-    figures are drawings whose text can be selected. All names are escaped.
+    The answer comes first, the rest is collapsed, except for cautions, and unless the document is
+    ``opened``; a link to ``#SECTION`` opens it, and on paper all is open. Readable on a phone and
+    in dark mode; figures are drawings whose text can be selected. All names are escaped.
 
     Args:
         content: what to show.
         figured: figures by the key of their section; those of ``answer`` stand beside the answer.
     """
-    title = escaped(content.headline)
+    answer = (b.text for b in content.answer if isinstance(b, blocks.Paragraph) and not b.tone)
+    title = escaped(". ".join((content.headline, *islice(answer, 1))))
     parts = [
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
@@ -111,14 +119,18 @@ def body(
     yield '</header>\n<div class="answer"><div>'
     yield from map(shown, content.answer)
     yield "</div>"
-    yield from map(_figure, figured.get("answer", ()))
+    yield from _figures("answer", figured)
     yield "</div>"
     for section in content.sections:
-        inside = [*map(_figure, figured.get(section.key, ())), *map(shown, section.blocks)]
+        inside = [*_figures(section.key, figured), *map(shown, section.blocks)]
         if inside:
             title = f"<h2>{escaped(section.title)}</h2>"
             key = section.key if linked else ""
-            yield collapsed(title, inside, key, content.opened and linked)
+            opened = linked and (content.opened or section.key in OPEN)
+            yield collapsed(title, inside, key, opened)
+    if linked and content.words:
+        words = (f"<dt>{escaped(w)}</dt><dd>{escaped(m)}</dd>" for w, m in content.words.items())
+        yield f"<footer><h2>Words</h2><dl>{''.join(words)}</dl></footer>"
 
 
 def collapsed(summary: str, inside: Iterable[str], key: str = "", opened: bool = False) -> str:
@@ -158,7 +170,14 @@ def shown(block: blocks.Block) -> str:
             )
 
 
-def _figure(figure: Figure) -> str:
+def _figures(key: str, figured: Mapping[str, Sequence[Figure]]) -> Iterable[str]:
+    """Show the figures of a section; the ids of their drawings begin with its key."""
+    for number, figure in enumerate(figured.get(key, ())):
+        yield _figure(figure, f"{key}-{number}")
+
+
+def _figure(figure: Figure, key: str) -> str:
+    about = figure.caption.partition(". ")[0].removesuffix(".")
     marks = zip(figure.names, cycle(SHAPES if figure.shaped else "━"), strict=False)
     entries = "".join(
         f'<span><b style="color:var(--c{n % len(LIGHT)})">{mark}</b> {escaped(name)}</span>'
@@ -166,8 +185,9 @@ def _figure(figure: Figure) -> str:
     )
     legend = f'<div class="legend">{entries}</div>' if entries else ""
     panels = "\n".join(
-        f"<div>{f'<p>{escaped(panel.title)}</p>' if panel.title else ''}{drawing(panel)}</div>"
-        for panel in figure.panels
+        f"<div>{f'<p>{escaped(panel.title)}</p>' if panel.title else ''}"
+        f"{drawing(panel, about, f'{key}-{number}-')}</div>"
+        for number, panel in enumerate(figure.panels)
     )
     return (
         f'<figure>{legend}<div class="panels">\n{panels}\n</div>'
@@ -176,8 +196,8 @@ def _figure(figure: Figure) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return text that a page shows as it is: without tags and control characters."""
-    return escape(printable(text))
+    """Return text that a page shows as it is: without tags and control characters; +- as ±."""
+    return escape(PLUS_MINUS.sub("±", printable(text)))
 
 
 def _group(table: blocks.Table, group: blocks.Group) -> str:

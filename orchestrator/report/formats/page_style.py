@@ -46,9 +46,14 @@ header p{margin:.1rem 0}
 p.good{color:var(--good)}
 p.alarm{font-weight:600}
 p.note,figcaption{color:var(--soft);font-size:.875rem}
+footer{margin-top:2rem;color:var(--soft);font-size:.875rem}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.3rem 1rem;max-width:60rem;margin:.5rem 0}
+dt{font-weight:600;color:var(--ink)}
+dd{margin:0;overflow-wrap:anywhere}
 .answer{display:flex;flex-wrap:wrap;gap:0 2rem;align-items:start;margin:.75rem 0 1.25rem;
 >*{flex:1 1 24rem;min-width:0}
 >div:first-child{font-size:1.1rem;line-height:1.45}
+>div:first-child>p:first-child{font-weight:600}
 >figure{margin:.5rem 0}}
 details{border-top:1px solid var(--line)}
 details:last-of-type{border-bottom:1px solid var(--line)}
@@ -90,10 +95,12 @@ figcaption{max-width:60rem;margin:.5rem 0}
 .legend b{font-family:ui-monospace,monospace}
 @media (max-width:30rem){main{padding:.6rem}th,td{padding:.25rem .45rem}
 td.long:first-child{min-width:9em}
+dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.5rem}
 .answer>div:first-child{font-size:1rem}}
 @media print{color-scheme:light;details::details-content{content-visibility:visible}
 summary{list-style:none}.wide{overflow:visible;border:0}
-th,td{white-space:normal;padding:.2rem .3rem}figure,tr{break-inside:avoid}}
+th,td{white-space:normal;padding:.2rem .3rem}figure,tr,dt{break-inside:avoid}
+h2,summary,dt{break-after:avoid}}
 }
 body.fsl-sweep{margin:0}
 """

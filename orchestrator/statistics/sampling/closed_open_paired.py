@@ -94,26 +94,28 @@ class ThreeIntervals:
 
     def verdict(self, a: str = "a", b: str = "b") -> str:
         """Return the conclusion in a sentence, about snapshots with these names."""
+        score = {"better": "score higher", "worse": "score lower"}
         if self.inverted:
             kinds = {side: [k for k, says in self.says.items() if says == side] for side in _SIDES}
-            first = sorted(_SIDES, key=lambda side: [*self.says].index(kinds[side][0]))
-            sides = (f"{a} is {side} than {b} by {_listed(kinds[side])}" for side in first)
-            return f"Inversion: {', but '.join(sides)}."
+            first, then = sorted(_SIDES, key=lambda side: [*self.says].index(kinds[side][0]))
+            return (
+                f"Inversion: snapshots of {a} {score[first]} than those of {b} by "
+                f"{_listed(kinds[first])}, but {score[then]} by {_listed(kinds[then])}."
+            )
         decided = [kind for kind, says in self.says.items() if says != "undecided"]
         if not decided:
-            return f"Undecided: {_listed([*self.says])} intervals do not tell {a} from {b}."
-        says = f"{self.says[decided[0]]} than {b}"
+            kinds = _listed([*self.says])
+            return f"Snapshots of {a} and {b} are not told apart by {kinds} intervals."
+        says = f"Snapshots of {a} {score[self.says[decided[0]]]} than those of {b}"
         if self.agree:
-            return f"{a} is {says} by {_listed(decided)} intervals alike."
+            return f"{says} by {_listed(decided)} intervals alike."
         others = [kind for kind in self.says if kind not in decided]
         if self.open is not None and all(kind.startswith("closed") for kind in decided):
             return (
-                f"{a} is {says} on these examples ({_listed(decided)}), but open and paired "
+                f"{says} on these examples ({_listed(decided)}), but open and paired "
                 "intervals, which are about other examples too, do not tell them apart."
             )
-        return (
-            f"{a} is {says} by {_listed(decided)} intervals; {_listed(others)} ones do not decide."
-        )
+        return f"{says} by {_listed(decided)} intervals; {_listed(others)} ones do not decide."
 
 
 def three_intervals(

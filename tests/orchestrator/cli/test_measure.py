@@ -131,7 +131,7 @@ OTHER = (
 )
 NAMES = ",".join(f"alphabet-00/character-0{i}" for i in range(4))
 OPTIONS = f"""
---query 1 --seed 1 | --mixture 0 --mixture 0.5 | --classes few.txt | mine --classes {NAMES}
+--query 1 --seed 1 | --lambda 0 --lambda 0.5 | --classes few.txt | mine --classes {NAMES}
 --without-replacement --tasks 3 --selection-tasks 2 | --preset oops --base-query 2 | {OTHER}
 """
 
@@ -148,11 +148,17 @@ def test_options_make_protocols_and_their_names(run, said, snapshot):
     ]
     # A name for several mixtures goes on with all of them; other snapshots are more to measure.
     # Options of a protocol that is known by another name go on with that one.
-    commands += ["measure run mixture --snapshots all --no-progress"]
+    commands += ["measure run lambda --snapshots all --no-progress"]
     commands += [f"measure run --classes {NAMES} --no-progress"]
     # Which snapshots are chosen is a matter of the last bits.
     assert re.sub(r"\d+ (?=snapshots in)", "", timeless(said(*commands))) == snapshot
-    assert len(measured(run, "mixture(0.5)")) > TRIALS
+    assert len(measured(run, "lambda(0.5)")) > TRIALS
+    opened = load_run(run)
+    for name in ("lambda", "mixture"):  # which was its name
+        protocol = opened.question(protocol=f"{name}(0.5)").protocol
+        assert protocol is not None
+        assert protocol.name == "lambda(0.5)"
+    assert "lambda(0), lambda(0.5): nothing was left" in said("measure run mixture --no-progress")
     named = {one.name: one for one in Ledger(run).planned().protocols}
     assert named["few"].protocol.classes == tuple(Path("few.txt").read_text().split())
     assert len(named["mine"].protocol.classes) == 4
@@ -166,7 +172,7 @@ MISTAKES = """
 nowhere --shot 2 | run | run tow | run two --shot 1 --query 1 | run again --shot 2
 run a/b --shot 1 | run main --shot 2 | run --shot 0 | run --shot -1 | run --query few
 run --base-query 0 | run --preset ops | run --preset oops --shot 3 | run --way 4 | run --shot 3
-run --mixture 1.5 | run --mixture 1 --mixture 1 | run --snapshots some | run --classes none.txt
+run --lambda 1.5 | run --mixture 1 --lambda 1 | run --snapshots some | run --classes none.txt
 run --classes a,b,c | run --shot 4 | run --shot 11 | run --benchmark glyph | run --set seed=1
 run --benchmark omniglot | run --benchmark glyphs --root . | run --benchmark glyphs --set sede=1
 run --shot 1 --tasks 6 --root s3://b

@@ -85,8 +85,10 @@ def test_what_is_not_said_is_as_in_the_main_protocol():
     main, shot, precise, *mixtures = planned(
         "measure.5-shot.episode.shot=5",
         "measure.precise={evaluation: {report_tasks: 10000}, snapshots: chosen}",
-        "measure.mixtures={mixture: [0, 0.25, 1.0], snapshots: last}",
+        "measure.mixtures={lambda: [0, 0.25, 1.0], snapshots: last}",
     ).protocols
+    former = planned("measure.mixtures={mixture: [0, 0.25, 1.0], snapshots: last}").protocols
+    assert [*former[1:]] == mixtures
     assert (main.name, shot.name, precise.name) == (MAIN, "5-shot", "precise")
     assert shot.protocol.episode == main.protocol.episode.model_copy(update={"shot": 5})
     assert shot.protocol.tasks == precise.protocol.tasks.model_copy(update={"report_tasks": 20})

@@ -137,6 +137,28 @@ def test_selectors_that_folds_are_for_are_compared_unless_others_are_named():
     assert "cv" not in planned().selectors.hyperparameter
 
 
+@pytest.mark.parametrize(
+    ("changes", "few"),
+    [
+        ([], True),
+        (["cross_validation={folds: 2}"], True),
+        (["selectors={metric: mixture(0.5)}"], True),
+        (["selectors=all"], False),
+        (["selectors={show: all, metric: mixture(0.5)}"], False),
+        (["selectors={hyperparameter: [val]}"], False),
+        (["selectors={snapshot: [last, val]}", "cross_validation={folds: 2}"], False),
+    ],
+)
+def test_a_file_that_names_no_selector_has_few_pairs_of_them_shown(changes, few):
+    plan = planned(*changes)
+    assert (plan.selectors.show == "few") is few
+    stored = json.loads(json.dumps(opened_plan(plan, {MAIN: benchmark()}).to_plain()))
+    assert Plan.from_plain(stored).selectors == plan.selectors
+    every = planned(*(change for change in changes if not change.startswith("selectors")))
+    if "selectors=all" in changes:
+        assert plan.selectors.snapshot == every.selectors.snapshot
+
+
 def test_two_methods_with_one_specification_share_the_trial():
     other = "{learner: {name: protonet, scale: 10.0}, train: {way: 3, shot: 1, query: 2}}"
     plan = planned(f"methods.N={other}")

@@ -44,7 +44,7 @@ def test_without_base_all_else_is_the_same(load, complete, full) -> None:
     run = load(without(complete, "base"))
     names = ["last", "train_loss", "val", "oracle"], ["val", "oracle"]
     assert (run.question().snapshot, run.question().hyperparameter) == tuple(map(tuple, names))
-    ours, theirs = run.report(bootstrap=20), full.report(*names, bootstrap=20)
+    ours, theirs = run.report("all", bootstrap=20), full.report(*names, bootstrap=20)
     plain, expected = to_plain(ours), to_plain(theirs)
     for section in ("summary", "selections"):
         assert {value for cell in plain[section] for value in cell["base"].values()} == {None}
@@ -62,7 +62,7 @@ def test_without_base_all_else_is_the_same(load, complete, full) -> None:
     no_tasks = without(complete, "base").drop(columns=["task", "set"])
     key = [name for name in no_tasks if name != "accuracy"]
     means = no_tasks.astype({"accuracy": float}).groupby(key, sort=False)["accuracy"].mean()
-    assert len(load(means.reset_index()).report().summaries) == 2 * 8
+    assert len(load(means.reset_index()).report("all").summaries) == 2 * 8
 
 
 def test_what_needs_base_is_refused(load) -> None:
@@ -81,8 +81,9 @@ def test_without_novel_strategies_choose_and_nothing_is_reported(load, complete,
     run = load(without(complete, "novel"))
     assert run.question().snapshot == ("last", "train_loss", "base", "val")
     assert_chose_alike(run, full, "trial", "epoch", "val", "val_low", "base")
+    assert len(run.selections("all")) == 2 * 2 * 4 * 2
     rows = run.selections()
-    assert len(rows) == 2 * 2 * 4 * 2
+    assert len(rows) == 2 * 2 * 4
     assert rows[["novel", "novel_low", "regret"]].isna().all(axis=None)
     assert "a.csv has no rows of novel: what needs its NovelGen" in "\n".join(
         run.info(run.question()).cautions

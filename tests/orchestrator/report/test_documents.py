@@ -66,7 +66,7 @@ def test_where_only_the_answer_is_printed() -> None:
 def test_a_page_of_a_document(undrawn: None) -> None:
     figure = Figure("queries", "A caption.", (), [Panel("", lambda axes: None)])
     whole = page(STUDY, {"answer": [figure], "empty": [figure]})
-    assert "<title>queries of made</title>" in whole
+    assert "<title>queries of made. Set 2 queries.</title>" in whole
     assert whole.count("<figcaption>A caption.</figcaption>") == 2
     assert '<pre class="wide" tabindex="0">fsl-sweep  measure RUN \\</pre>' in whole
     assert "<h3>Measure</h3>" in whole

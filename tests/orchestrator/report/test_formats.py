@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from html import escape, unescape
+from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -25,7 +25,7 @@ from fsl_sweep.orchestrator.report import (
 )
 from fsl_sweep.orchestrator.report.figures.figures import figures
 from fsl_sweep.orchestrator.report.figures.painter import drawing
-from fsl_sweep.orchestrator.report.formats import latex, markdown
+from fsl_sweep.orchestrator.report.formats import html, latex, markdown
 from fsl_sweep.orchestrator.selectors.hyperparameter import front
 
 INFO = RunInfo(
@@ -100,7 +100,7 @@ def test_equal_records_give_equal_bytes(whole: Report) -> None:
 
 @pytest.mark.parametrize(
     ("write", "escaped"),
-    [(to_markdown, markdown.escaped), (to_latex, latex.escaped), (to_html, escape)],
+    [(to_markdown, markdown.escaped), (to_latex, latex.escaped), (to_html, html.escaped)],
 )
 def test_every_part_of_the_terminal_is_there(
     whole: Report, write: Callable[[Report], str], escaped: Callable[[str], str]
@@ -135,7 +135,7 @@ def test_no_name_opens_a_tag_in_html(drawn: None) -> None:
         *("html", "head", "meta", "title", "style", "body", "main", "header"),
         *("h1", "h2", "p", "ul", "li", "b", "br", "div", "span", "figure", "figcaption"),
         *("details", "summary", "pre"),
-        *("table", "thead", "tbody", "tr", "th", "td"),
+        *("table", "thead", "tbody", "tr", "th", "td", "footer", "dl", "dt", "dd"),
         *("svg", "g", "defs", "use", "path", "text", "clippath", "rect"),
     }
     assert page.text.count(HOSTILE) > 10
@@ -180,6 +180,38 @@ def test_a_notebook_shows_the_answer_and_the_tables_without_restyling_itself(
     assert outside.split() == [".fsl-sweep", "body.fsl-sweep"]
 
 
+def test_a_page_names_its_drawings_and_its_parts_once(whole: Report, drawn: None) -> None:
+    text = to_html(whole)
+    page = Tags(text)
+    ids = [value for name, value in page.attributes if name == "id"]
+    assert len(ids) == len({*ids}) > 50
+    inside = re.findall(r'(?:href="|url\()#([^")]+)', text)
+    assert {*inside} <= {*ids}
+    assert len({*inside}) > 20
+    drawings = re.findall("<svg [^>]*>", text)
+    names = [re.search('role="img" aria-label="([^"]+)"', svg) for svg in drawings]
+    assert all(names)
+    assert len({name[1] for name in names if name}) == len(drawings) > 5
+
+
+def test_a_page_says_the_answer_in_its_title_and_explains_its_words(
+    whole: Report, undrawn: None
+) -> None:
+    page = to_html(whole)
+    title = unescape(page.partition("<title>")[2].partition("</title>")[0])
+    assert title == f"glyphs: complete. {whole.answer.sentences[0]}"
+    opened = re.findall(r"<details open><summary><h2>(.*?)</h2></summary>", page)
+    assert opened == ["Cautions"]
+    assert page.count("<details>") > 5
+    foot = Tags(page.partition("<footer>")[2].partition("</footer>")[0])
+    assert (foot.names.count("dt"), foot.names.count("dd")) == (8, 8)
+    # As text writes it, but within a name.
+    assert "+-" in to_text(whole)
+    assert ("+-" in page, "± with selection" in page) == (False, True)
+    named = build(replace(INFO, name="a+-b"), runs(), bootstrap=20)
+    assert "<h1>a+-b: complete</h1>" in to_html(named)
+
+
 def test_html_is_one_page_for_phones_and_dark_mode(whole: Report, drawn: None) -> None:
     page = to_html(whole)
     assert "width=device-width" in page
@@ -193,8 +225,12 @@ def test_html_is_one_page_for_phones_and_dark_mode(whole: Report, drawn: None) -
 
 def test_figures_are_well_formed_and_hold_their_data(whole: Report, drawn: None) -> None:
     page = to_html(whole)
-    panels = [panel for own in figures(whole).values() for one in own for panel in one.panels]
-    drawings = list(map(drawing, panels))
+    drawings = [
+        drawing(panel, figure.caption.partition(". ")[0].removesuffix("."), f"{key}-{n}-{place}-")
+        for key, each in figures(whole).items()
+        for n, figure in enumerate(each)
+        for place, panel in enumerate(figure.panels)
+    ]
     for one in drawings:
         assert one in page
         assert [*ElementTree.fromstring(one).iter("{http://www.w3.org/2000/svg}path")]

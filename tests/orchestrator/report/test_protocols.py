@@ -165,7 +165,7 @@ def test_every_format_names_the_protocols_and_shows_the_table(
     report = run.report(["val"], ["val"], protocol="precise", bootstrap=0)
     for name, form in FORMATS.items():
         text = " ".join(form(report).split())
-        for said in ("5-way 1-shot, 15 queries, 20 + 50 tasks", "20 + 20 tasks", "mixture 0.5"):
+        for said in ("5-way 1-shot, 15 queries, 20 + 50 tasks", "20 + 20 tasks", "lambda 0.5"):
             assert said in text.replace("\\allowbreak{}", ""), name
     assert to_text(report) == snapshot
 
@@ -292,7 +292,7 @@ def test_several_runs_share_their_protocols(folder: Path, tmp_path: Path) -> Non
     report = both.report(["val"], ["val"], protocol="5-shot", bootstrap=0)
     assert Counter(one.method for one in report.selected.selections) == {"PN": 5, "RR": 5}
     assert [one.planned.name for one in report.over_protocols] == ["main", "5-shot"]
-    with pytest.raises(RunFolderError, match=r"'far' is not the same in all runs: .*mixture 1 in"):
+    with pytest.raises(RunFolderError, match=r"'far' is not the same in all runs: .*lambda 1 in"):
         both.report(protocol="far")
     with pytest.raises(RunFolderError, match=r"'precise' is not one of .*other\. Measure it there"):
         both.report(protocol="precise")

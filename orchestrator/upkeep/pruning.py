@@ -21,8 +21,8 @@ LOST: Mapping[Kept, str] = {
     "and conclusion flips over all snapshots need training again.",
     "last": "Only the last snapshot of each trial can then be loaded or measured. A protocol with "
     "`snapshots: all` or `chosen`, and conclusion flips over all snapshots need training again.",
-    "none": "No snapshot can then be loaded or measured: every further protocol needs training "
-    "again.",
+    "none": "No snapshot can then be loaded or measured: every model, every further protocol, "
+    "losses and conclusion flips need training again.",
 }
 """What later questions no longer have, by which snapshots were kept."""
 

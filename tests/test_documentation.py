@@ -29,6 +29,7 @@ from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.cli.app import app
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
+from fsl_sweep.orchestrator.selection.question import is_configuration
 from fsl_sweep.orchestrator.studies.catalogue import STUDIES
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 
@@ -314,6 +315,19 @@ def test_the_commands_of_a_page_have_the_arguments_that_are_written(page: str) -
             while hasattr(command, "get_command"):
                 command = command.get_command(None, words.pop(0))
             command.make_context("fsl-sweep", words)
+
+
+def test_the_readme_compares_methods_and_configurations_of_its_example() -> None:
+    trials = plan_sweep(load_sweep("quickstart")).trials
+    readme = (ROOT / "README.md").read_text()
+    commands = re.findall(r"`(fsl-sweep [^`]* runs/quickstart [^`]*)`", readme)
+    assert len(commands) == 3
+    assert not re.search(r"\bRUN (--method|PN)", readme)
+    for words in map(str.split, commands):
+        assert {trial.method for trial in trials} <= {*words}
+        if "--configuration" in words:
+            asked = words[words.index("--configuration") + 1]
+            assert any(is_configuration("", trial.hyperparameters, asked) for trial in trials)
 
 
 @pytest.mark.slow

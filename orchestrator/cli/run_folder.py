@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -39,7 +40,7 @@ def status(run: RunFolder) -> int:
         lines.append(f"no longer planned: {', '.join(left_out)}")
     if harmed := sum(damage.harm for damage in check_outside_trials(ledger, plan)):
         files = f"{counted(harmed, 'file')} outside trials/ {'is' if harmed == 1 else 'are'}"
-        lines.append(f"{files} damaged or missing: `fsl-sweep verify {run}` lists them")
+        lines.append(f"{files} damaged or missing: `fsl-sweep verify {quote(str(run))}` lists them")
     say(f"{plan.title}: {plan.counted} planned")
     say(", ".join(f"{number} {state}" for state, number in sorted(counts.items())))
     say(one_line(_measured(ledger, plan, histories)))

@@ -3,6 +3,7 @@
 Neither torch nor Ray is imported.
 """
 
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -124,10 +125,19 @@ class Run:
         histories = self._histories(question.protocol, by)
         measured = any(trial.complete and len(trial.epochs) for trial in histories)
         if by is not None and by.name != MAIN and not measured:
+            place, *others = map(str, self._source.places)
+            words = [
+                "fsl-sweep",
+                "measure",
+                "RUN" if others else place,
+                by.name,
+                "--snapshots",
+                "all",
+            ]
             raise RunFolderError(
                 f"No trial is measured whole under '{by.name}' ({by.protocol.described}), and only "
-                "such a protocol can choose. `fsl-sweep measure RUN "
-                f"{by.name} --snapshots all` measures all snapshots whose weights were kept."
+                f"such a protocol can choose. `{shlex.join(words)}` measures all snapshots whose "
+                "weights were kept."
             )
         if question.protocol is None and reported:
             check_reported(self._source.places, histories, question.metric)

@@ -1,5 +1,6 @@
 """Removing the weights that nothing needs any more."""
 
+import shlex
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 
@@ -83,9 +84,10 @@ def lost(ledger: Ledger, plan: Plan, keep: Kept, gone: Epochs) -> list[str]:
             if epoch in gone[trial]
         ]
         if left:
+            command = shlex.join(["fsl-sweep", "measure", str(ledger.path), protocol.name])
             sentences.append(
                 f"Protocol '{protocol.name}' is not measured on {counted(len(left), 'snapshot')} "
-                f"of them; to do that first: `fsl-sweep measure {ledger.path} {protocol.name}`."
+                f"of them; to do that first: `{command}`."
             )
     return sentences
 

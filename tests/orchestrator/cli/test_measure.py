@@ -54,6 +54,13 @@ class StoppedAfterThree(WithoutRay):
         super().run(job, [*listeners, stops])
 
 
+class StoppedAtOnce(WithoutRay):
+    """Ctrl-C before anything is measured."""
+
+    def run(self, job, listeners):
+        raise KeyboardInterrupt
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A run of which all snapshots are kept."""
@@ -266,6 +273,20 @@ def test_on_a_terminal_prune_asks_before_all_weights_go(run, said, monkeypatch, 
     assert weights(run) == ({} if code == 0 else before)
     if code == 0:  # nothing is left to ask about
         assert "[y/N]" not in said("prune run --keep none")
+
+
+def test_the_commands_that_are_printed_can_be_pasted(run, said, refused, monkeypatch):
+    run = run.rename("my run (1)")
+    monkeypatch.setattr(execute, "RayProcess", StoppedAtOnce)
+    said("measure 'my run (1)' --mixture 0.5")
+    commands = [
+        said("prune 'my run (1)' --keep none --dry-run"),
+        refused("report", run, "--choose-by", "mixture(0.5)"),
+    ]
+    monkeypatch.setattr(execute, "RayProcess", WithoutRay)
+    for text in commands:
+        (command,) = re.findall("`fsl-sweep (measure [^`]*)`", text)
+        assert f"$ {command}: 0\n" in said(command)
 
 
 def test_prune_waits_for_the_run_and_its_protocols(run, monkeypatch, refused):

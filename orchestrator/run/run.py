@@ -19,6 +19,7 @@ from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.replay.merged import open_sources
 from fsl_sweep.orchestrator.replay.source import Source, beside
+from fsl_sweep.orchestrator.run.arguments import check_arguments, check_names
 from fsl_sweep.orchestrator.selection.question import (
     Question,
     checked_resamples,
@@ -192,6 +193,18 @@ class Run:
         """
         from fsl_sweep.orchestrator.replay.lacking import asked_for
 
+        check_arguments(
+            snapshot=snapshot,
+            hyperparameter=hyperparameter,
+            metric=metric,
+            protocol=protocol,
+            choose_by=choose_by,
+            method=method,
+            configuration=configuration,
+            last=last,
+            rope=rope,
+            bootstrap=bootstrap,
+        )
         source, planned = self._source, self._source.info.selectors
         if snapshot or hyperparameter:
             # Those of the sweep file were checked when it was planned.
@@ -289,6 +302,7 @@ class Run:
         """
         from fsl_sweep.orchestrator.report import build, building
 
+        check_arguments(ensembles=ensembles)
         question, source = self.question(snapshot, hyperparameter, **parts), self._source
         if ensembles:
             building.check_ensembles(ensembles, self.histories)
@@ -467,6 +481,7 @@ class Run:
                 be used.
             RunFolderError: the strategy chose nothing for any seed.
         """
+        check_names(method=method, snapshot=snapshot, hyperparameter=hyperparameter)
         question = self.question([snapshot], [hyperparameter], method=method)
 
         def chosen(evidence: "Evidence") -> "list[ChosenSnapshot]":

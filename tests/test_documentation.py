@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 import textwrap
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -315,6 +316,15 @@ def test_the_commands_of_a_page_have_the_arguments_that_are_written(page: str) -
             while hasattr(command, "get_command"):
                 command = command.get_command(None, words.pop(0))
             command.make_context("fsl-sweep", words)
+
+
+def test_the_readme_names_the_platforms_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    versions = [text.rpartition(" :: ")[2] for text in project["classifiers"]]
+    first, *_, last = sorted((v for v in versions if v.startswith("3.")), key=lambda v: int(v[2:]))
+    assert project["requires-python"] == f">={first}"
+    assert {"Linux", "CPython"} <= {*versions}
+    assert f"On Linux with CPython {first} to {last}" in (ROOT / "README.md").read_text()
 
 
 def test_the_readme_compares_methods_and_configurations_of_its_example() -> None:

@@ -1,8 +1,15 @@
 """The code in the documentation works as it stands there."""
 
+import ast
+import builtins
 import re
+import shlex
+import subprocess
+import sys
 import textwrap
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import floors
 import nested
@@ -13,20 +20,24 @@ import yaml
 from installed import distribution
 from PIL import Image
 from places import ROOT
+from typer.main import get_command
 
+import fsl_sweep
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.backbones.conv4 import Conv4, Conv4Options
 from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.cli.app import app
 from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
+from fsl_sweep.orchestrator.selection.question import is_configuration
 from fsl_sweep.orchestrator.studies.catalogue import STUDIES
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 
 
 def blocks(file, language):
     text = (ROOT / file).read_text()
-    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
 
 
 def block(file, language, word):
@@ -259,3 +270,79 @@ def test_the_picture_of_the_floors_is_that_of_the_contracts() -> None:
     rules = (ROOT / "pyproject.toml").read_text()
     assert floors.drawn(page) == floors.enforced(rules)
     assert floors.drawn(page) != floors.enforced(rules.replace('"replay | measuring"', '"replay"'))
+
+
+PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
+READERS = {"my_package", "features", "labels", "split"}
+"""Names in the documentation's code that are the reader's own."""
+
+
+def names_and_imports(code: str) -> tuple[set[str], set[str], list[ast.Import | ast.ImportFrom]]:
+    """The names that code defines anywhere, those that it reads, and its imports."""
+    nodes = list(ast.walk(ast.parse(code)))
+    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    defined = {alias.asname or alias.name.split(".")[0] for i in imports for alias in i.names}
+    defined |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    defined |= {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    named = [node for node in nodes if isinstance(node, ast.Name)]
+    defined |= {node.id for node in named if isinstance(node.ctx, ast.Store)}
+    return defined, {node.id for node in named} - defined, imports
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
+def test_the_python_of_a_page_defines_and_imports_all_that_it_names(page: str) -> None:
+    known = READERS | vars(builtins).keys()
+    for code in blocks(page, "python"):
+        defined, read, imports = names_and_imports(code)
+        assert read <= known
+        known |= defined
+        for statement in imports:
+            names = {alias.name.partition(".")[0] for alias in statement.names}
+            module = getattr(statement, "module", None) or ""
+            # Without the guard of `load_timm` these do not load beside a CPU build of torch.
+            assert not {*names, module.partition(".")[0]} & {"timm", "torchvision"}
+            if module.partition(".")[0] not in READERS:
+                exec(ast.unparse(statement))
+        for name in re.findall(r"\bfsl_sweep\.(\w+)\(", code):
+            assert hasattr(fsl_sweep, name)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_of_a_page_have_the_arguments_that_are_written(page: str) -> None:
+    for text in [*blocks(page, "bash"), *blocks(page, "console")]:
+        for line in re.findall(r"^(?:\w+\$ *)?fsl-sweep (.*)", text, flags=re.MULTILINE):
+            command: Any = get_command(app)
+            words = shlex.split(line, comments=True)
+            while hasattr(command, "get_command"):
+                command = command.get_command(None, words.pop(0))
+            command.make_context("fsl-sweep", words)
+
+
+def test_the_readme_names_the_platforms_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    versions = [text.rpartition(" :: ")[2] for text in project["classifiers"]]
+    first, *_, last = sorted((v for v in versions if v.startswith("3.")), key=lambda v: int(v[2:]))
+    assert project["requires-python"] == f">={first}"
+    assert {"Linux", "CPython"} <= {*versions}
+    assert f"On Linux with CPython {first} to {last}" in (ROOT / "README.md").read_text()
+
+
+def test_the_readme_compares_methods_and_configurations_of_its_example() -> None:
+    trials = plan_sweep(load_sweep("quickstart")).trials
+    readme = (ROOT / "README.md").read_text()
+    commands = re.findall(r"`(fsl-sweep [^`]* runs/quickstart [^`]*)`", readme)
+    assert len(commands) == 3
+    assert not re.search(r"\bRUN (--method|PN)", readme)
+    for words in map(str.split, commands):
+        assert {trial.method for trial in trials} <= {*words}
+        if "--configuration" in words:
+            asked = words[words.index("--configuration") + 1]
+            assert any(is_configuration("", trial.hyperparameters, asked) for trial in trials)
+
+
+@pytest.mark.slow
+def test_the_documented_weights_of_another_library_are_renamed(tmp_path: Path) -> None:
+    """In an interpreter in which nothing has imported torchvision yet."""
+    code = block("docs/pretrained.md", "python", "lite0.pth")
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    assert "classifier.weight" in torch.load(tmp_path / "lite0.pth", weights_only=True)

@@ -85,6 +85,12 @@ def read_class_tree(tree: FileTree) -> dict[tuple[str, str], list[Member]]:
     folders: dict[str, list[Member]] = {}
     for member in tree.members:
         folders.setdefault(member.path.rpartition("/")[0], []).append(member)
+    if loose := folders.get(""):
+        raise BadData(
+            f"{tree.where} has {counted(len(loose), 'image')} outside class folders, such as "
+            f"{loose[0].path}. Put the images of each class into a folder of their own, or give "
+            "the folder that holds the class folders."
+        )
     around = posixpath.commonpath([folder.rpartition("/")[0] for folder in folders])
     outer = len(PurePosixPath(around).parts)
     examples = {m[0].path.count("/") - outer: m[0].path for m in folders.values()}

@@ -11,6 +11,7 @@ from fsl_sweep.datasets.files.download import fetch
 from fsl_sweep.datasets.files.local_path import check_local
 from fsl_sweep.datasets.preparing.opening import (
     find_store,
+    prepare_command,
     prepare_store,
     prepared_stores,
     resolve,
@@ -83,7 +84,7 @@ def check(
         if store is None:
             raise MissingData(
                 f"'{name}' has not been prepared from {root} with these options; run "
-                f"`fsl-sweep data prepare {name} --from {root}`."
+                f"`{prepare_command(source, chosen, root or 'PATH')}`."
             )
         store.verify()
         benchmark = source.assemble(chosen, store.pools())
@@ -157,7 +158,7 @@ def download(
     except MissingData as failure:
         raise MissingData(
             f"{failure} On a machine with a network get {source.download}; put them into {place} "
-            f"and run `fsl-sweep data prepare {name} --from {place}`."
+            f"and run `{prepare_command(source, source.Options(), place)}`."
         ) from failure
 
 

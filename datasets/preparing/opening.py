@@ -1,12 +1,15 @@
 """From a benchmark's name and options to task distributions; pools are prepared where needed."""
 
 import fcntl
+import json
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pydantic import BaseModel
 
 from fsl_sweep.datasets.benchmark import Benchmark
@@ -135,7 +138,7 @@ def _head(source: AbstractBenchmark[Any], options: BaseModel, root: Path | None)
         check_local(root)
         root = root.expanduser().absolute()
         if not root.exists():
-            raise MissingData(f"There is nothing at {root}. {_advice(source)}")
+            raise MissingData(f"There is nothing at {root}. {_advice(source, options)}")
     return {
         "benchmark": source.name,
         "version": source.version,
@@ -152,16 +155,29 @@ def _missing(source: AbstractBenchmark[Any], options: BaseModel, home: Path | No
     return MissingData(
         f"The files of benchmark '{source.name}' are not on this machine: benchmark.root is not "
         f"set, and {datasets_folder(home)} holds nothing {prepared}{elsewhere}. "
-        f"{_advice(source)}"
+        f"{_advice(source, options)}"
     )
 
 
-def _advice(source: AbstractBenchmark[Any]) -> str:
+def _advice(source: AbstractBenchmark[Any], options: BaseModel) -> str:
     fetched = f" (`fsl-sweep data download {source.name}` fetches them)" if source.files else ""
     return (
-        f"Get {source.download}{fetched}, then run `fsl-sweep data prepare {source.name} --from "
-        "PATH` or set benchmark.root to PATH."
+        f"Get {source.download}{fetched}, then run `{prepare_command(source, options)}` or set "
+        "benchmark.root to PATH."
     )
+
+
+def prepare_command(
+    source: AbstractBenchmark[Any], options: BaseModel, root: Path | str = "PATH"
+) -> str:
+    """Return the command that prepares what a benchmark with these options looks for."""
+    words = ["fsl-sweep", "data", "prepare", source.name, "--from", str(root)]
+    changed = options.model_dump(exclude_defaults=True)
+    for key, value in source.pool_options(options).items():
+        if key in changed:
+            plain = isinstance(value, str) and yaml.safe_load(value) == value
+            words += ["--set", f"{key}={value if plain else json.dumps(value)}"]
+    return shlex.join(words)
 
 
 @contextmanager

@@ -129,10 +129,13 @@ def draw_partition(
     if abs(sum(fractions) - 1) < 1e-9:
         base = len(names) - val - novel
     if base < 1 or base + val + novel > len(names):
+        many = f"{counted(len(names), 'group')} of classes"
+        advice = "Draw by class instead of by superclass"
+        if len(names) == len(groups):  # each class is a group of its own
+            many, advice = counted(len(names), "class", "classes"), "Add classes, change the shares"
         raise BadData(
-            f"{counted(len(names), 'group')} of classes cannot be drawn into base, val and novel, "
-            f"each at least one, with the shares {fractions}. Draw by class instead of by "
-            "superclass, or give the split as lists."
+            f"{many} cannot be drawn into base, val and novel, each at least one, with the shares "
+            f"{fractions}. {advice}, or give the split as lists."
         )
     parts = np.split(names[: base + val + novel], [base, base + val])
     return {s: np.flatnonzero(np.isin(groups, p)) for s, p in zip(MEASURED, parts, strict=True)}

@@ -1,5 +1,6 @@
 """``fsl-sweep data ...``: benchmarks, and whether they are prepared on this machine."""
 
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -137,7 +138,8 @@ def download(
     for path, already in files:
         say(f"{path}: {'already there' if already else 'downloaded'}, checksum right")
     if files:
-        say(f"next: fsl-sweep data prepare {name} --from {place}")
+        prepare = shlex.join(["fsl-sweep", "data", "prepare", name, "--from", str(place)])
+        say(f"next: {prepare}")
     else:
         say(f"{name}: embedded, there is nothing to download")
     return 0

@@ -1,7 +1,9 @@
 """Commands about a run folder as it is: ``status``, ``verify`` and ``prune``."""
 
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterator
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -38,7 +40,7 @@ def status(run: RunFolder) -> int:
         lines.append(f"no longer planned: {', '.join(left_out)}")
     if harmed := sum(damage.harm for damage in check_outside_trials(ledger, plan)):
         files = f"{counted(harmed, 'file')} outside trials/ {'is' if harmed == 1 else 'are'}"
-        lines.append(f"{files} damaged or missing: `fsl-sweep verify {run}` lists them")
+        lines.append(f"{files} damaged or missing: `fsl-sweep verify {quote(str(run))}` lists them")
     say(f"{plan.title}: {plan.counted} planned")
     say(", ".join(f"{number} {state}" for state, number in sorted(counts.items())))
     say(one_line(_measured(ledger, plan, histories)))
@@ -123,6 +125,9 @@ def prune(
         Literal["chosen", "last", "none"], typer.Option(help="The snapshots that stay.")
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say it; delete nothing.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With --keep none: delete without asking.")
+    ] = False,
 ) -> int:
     """Delete the weights of snapshots that nothing needs."""
     from contextlib import nullcontext
@@ -133,6 +138,9 @@ def prune(
 
     ledger = Ledger(run)
     ledger.planned()  # no lock is put into another folder
+    asks = keep == "none" and not dry_run and not yes
+    if asks:
+        _check_terminal(f"{run}: nothing is deleted", pruning.LOST[keep])
     with nullcontext() if dry_run else locked(ledger):
         plan = ledger.planned()
         pruning.check_prunable(ledger, plan)
@@ -140,7 +148,7 @@ def prune(
         gone = pruning.prunable(ledger, plan, keep)
         total, count = (sum(map(len, epochs.values())) for epochs in (there, gone))
         size, freed = (pruning.weight_bytes(ledger, epochs) for epochs in (there, gone))
-        deleted = "would be" if dry_run else "are"
+        deleted = "would be" if dry_run or asks else "are"
         say(
             f"{count:,} of {counted(total, 'snapshot')} {deleted} deleted, which frees "
             f"{on_disk(freed)}; {total - count:,} stay ({on_disk(size - freed)}), and so does all "
@@ -148,6 +156,26 @@ def prune(
         )
         for sentence in pruning.lost(ledger, plan, keep, gone) if gone else ():
             say(sentence)
+        if asks and gone and not _agreed():
+            say("Nothing is deleted.")
+            return 1
         if not dry_run:
             pruning.prune(ledger, gone)
     return 0
+
+
+def _check_terminal(refusal: str, lost: str) -> None:
+    """Raise UserError where nobody can be asked."""
+    from fsl_sweep.orchestrator.errors import UserError
+
+    if not all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout)):
+        raise UserError(
+            f"{refusal}, because there is no terminal to ask on. {lost} To delete the weights all "
+            "the same, add --yes; --dry-run says how many there are."
+        )
+
+
+def _agreed() -> bool:
+    """Ask on the terminal whether to delete; the end of the input means no."""
+    print("Delete them? [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -4,6 +4,7 @@ Trials that belong together join; contradictions are refused.
 """
 
 import os
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -62,7 +63,7 @@ def _open(path: Path) -> Source:
     if others:
         raise RunFolderError(
             f"{path} holds {1 + len(others)} benchmarks, '{benchmark}' and others, which are not "
-            f"one run. Report them together: `fsl-sweep report {path}`, or "
+            f"one run. Report them together: `fsl-sweep report {shlex.quote(str(path))}`, or "
             "`fsl_sweep.load_benchmarks`."
         )
     return TableSource(path, rows, benchmark)

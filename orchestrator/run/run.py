@@ -3,6 +3,7 @@
 Neither torch nor Ray is imported.
 """
 
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.replay.merged import open_sources
 from fsl_sweep.orchestrator.replay.source import Source, beside
+from fsl_sweep.orchestrator.run.arguments import check_arguments, check_names
 from fsl_sweep.orchestrator.selection.question import (
     Question,
     checked_resamples,
@@ -124,10 +126,19 @@ class Run:
         histories = self._histories(question.protocol, by)
         measured = any(trial.complete and len(trial.epochs) for trial in histories)
         if by is not None and by.name != MAIN and not measured:
+            place, *others = map(str, self._source.places)
+            words = [
+                "fsl-sweep",
+                "measure",
+                "RUN" if others else place,
+                by.name,
+                "--snapshots",
+                "all",
+            ]
             raise RunFolderError(
                 f"No trial is measured whole under '{by.name}' ({by.protocol.described}), and only "
-                "such a protocol can choose. `fsl-sweep measure RUN "
-                f"{by.name} --snapshots all` measures all snapshots whose weights were kept."
+                f"such a protocol can choose. `{shlex.join(words)}` measures all snapshots whose "
+                "weights were kept."
             )
         if question.protocol is None and reported:
             check_reported(self._source.places, histories, question.metric)
@@ -186,6 +197,18 @@ class Run:
         """
         from fsl_sweep.orchestrator.replay.lacking import asked_for
 
+        check_arguments(
+            snapshot=snapshot,
+            hyperparameter=hyperparameter,
+            metric=metric,
+            protocol=protocol,
+            choose_by=choose_by,
+            method=method,
+            configuration=configuration,
+            last=last,
+            rope=rope,
+            bootstrap=bootstrap,
+        )
         source, planned = self._source, self._source.info.selectors
         if few is None:
             few = planned.show == "few" and not (snapshot or hyperparameter)
@@ -287,6 +310,7 @@ class Run:
         """
         from fsl_sweep.orchestrator.report import build, building
 
+        check_arguments(ensembles=ensembles)
         question, source = self.question(snapshot, hyperparameter, **parts), self._source
         if ensembles:
             building.check_ensembles(ensembles, self.histories)
@@ -465,6 +489,7 @@ class Run:
                 be used.
             RunFolderError: the strategy chose nothing for any seed.
         """
+        check_names(method=method, snapshot=snapshot, hyperparameter=hyperparameter)
         question = self.question([snapshot], [hyperparameter], method=method)
 
         def chosen(evidence: "Evidence") -> "list[ChosenSnapshot]":

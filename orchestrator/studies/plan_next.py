@@ -1,5 +1,6 @@
 """What would decide which method is better: more seeds, tasks or classes, and what they cost."""
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, final
@@ -98,7 +99,7 @@ class PlanNext(Study[PlanNextOptions, Planned]):
             complete=evidence.completeness.complete,
         )
         complete = evidence.completeness.complete
-        _check_planned(needs, complete)
+        _check_planned(needs, evidence)
         return Planned(needs, evidence.question, options.effect, complete)
 
     def document(self, result: Planned) -> blocks.Document:
@@ -151,7 +152,7 @@ def _check(evidence: Evidence) -> None:
         raise RunFolderError(f"Nothing can be planned before every snapshot is measured: {how}")
 
 
-def _check_planned(needs: tuple[PowerAnalysis, ...], complete: bool) -> None:
+def _check_planned(needs: tuple[PowerAnalysis, ...], evidence: Evidence) -> None:
     """Raise RunFolderError where no pair can be planned."""
     if not needs:
         raise RunFolderError(
@@ -159,10 +160,11 @@ def _check_planned(needs: tuple[PowerAnalysis, ...], complete: bool) -> None:
             "among all base classes."
         )
     if all(pair.now.effect.n < 2 for pair in needs):
-        finish = "Finish the run first: `fsl-sweep status RUN` says what is missing."
-        add = "Add a second one to the sweep file, and run it again."
-        few = "There is one seed" if complete else "A method has one complete seed"
-        advice = add if complete else finish
+        few, advice = "There is one seed", "Add a second one to the sweep file, and run it again."
+        if not evidence.completeness.complete:
+            command = shlex.join(["fsl-sweep", "status", str(evidence.source.places[0])])
+            few = "A method has one complete seed"
+            advice = f"Finish the run first: `{command}` says what is missing."
         raise RunFolderError(f"{few}, which tells nothing about others. {advice}")
 
 

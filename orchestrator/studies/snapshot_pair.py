@@ -1,5 +1,6 @@
 """Which two snapshots of a run to study: what a strategy chose, or two that differ so much."""
 
+import shlex
 from collections.abc import Sequence
 
 import numpy as np
@@ -112,8 +113,9 @@ def _seed(evidence: Evidence, methods: tuple[str, str], seed: int | None) -> int
         raise ConfigError("", "--trial-seed", f"both methods have the seeds: {known}")
     if not whole or (seed is not None and seed not in whole):
         known = ", ".join(map(str, whole)) or "none"
+        command = shlex.join(["fsl-sweep", "status", str(evidence.source.places[0])])
         raise RunFolderError(
-            f"Both methods have all trials of these seeds done: {known}. "
-            "`fsl-sweep status RUN` says what is missing."
+            f"Both methods have all trials of these seeds done: {known}. `{command}` says what is "
+            "missing."
         )
     return whole[0] if seed is None else seed

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any, TypeVar, get_args, get_origin
 
 import yaml
@@ -17,6 +18,8 @@ M = TypeVar("M", bound=BaseModel)
 
 # What pydantic puts into a location for the member of a union: ``literal['all']``, ``float``.
 _UNION_MEMBER = re.compile(r".*\[.*|(constrained-)?(int|float|str)")
+_OTHERWISE = {"learning_rate": "lr"}
+"""Keys that other programs call so, by our names."""
 _MAPPINGS = ("dict_type", "model_type", "model_attributes_type")
 
 
@@ -44,12 +47,14 @@ def config_error(
         axes: whether a grid may replace a value there.
     """
     errors = failure.errors(include_url=False)
-    first = _of_an_entry(errors) or errors[0]
+    first = _of_an_entry(errors) or _misspelt(errors) or errors[0]
     location = _keys(first)
     place = ".".join([path, *location] if path else location)
     if first["type"] == "extra_forbidden":
         key = location[-1]
-        advice = _elsewhere(model, key) or did_you_mean(key, _fields(model, first["loc"][:-1]))
+        advice = _elsewhere(model, _OTHERWISE.get(key, key)) or did_you_mean(
+            key, _fields(model, first["loc"][:-1])
+        )
         return ConfigError("", place, f"unknown key '{key}'; {advice}")
     members = [error for error in errors if _keys(error) == location]
     return ConfigError("", place, _slip(first, model, axes) or _problem(members, model))
@@ -90,6 +95,15 @@ def _of_an_entry(errors: Sequence[Any]) -> Any:
     place = _keys(errors[0])
     inside = (e for e in errors if len(_keys(e)) > len(place) and _keys(e)[: len(place)] == place)
     return next(inside, None) if isinstance(errors[0]["input"], list) else None
+
+
+def _misspelt(errors: Sequence[Any]) -> Any:
+    """Find the error about an unknown key that stands for the missing one of the first error."""
+    *place, key = _keys(errors[0]) or [""]
+    unknown = (e for e in errors if e["type"] == "extra_forbidden" and _keys(e)[:-1] == place)
+    if errors[0]["type"] != "missing":
+        return None
+    return next((e for e in unknown if get_close_matches(_keys(e)[-1], [key])), None)
 
 
 def _keys(error: Any) -> list[str]:

@@ -8,6 +8,7 @@ read again, those comments are dropped.
 import shlex
 from collections.abc import Sequence
 from importlib.resources import files
+from os.path import isfile
 from pathlib import Path
 
 from fsl_sweep.orchestrator.errors import ConfigError, did_you_mean
@@ -96,6 +97,9 @@ def _problem(name: str, path: Path) -> str:
     """Say why a path is not a sweep file, and what to write instead."""
     if (run := of_run_folder(name)) is not None:
         return f"is a run folder, not a sweep file; to resume it: {_resuming(path, *run)}"
+    for suffix in (".yaml", ".yml"):
+        if isfile(f"{name}{suffix}"):
+            return f"no such file; did you mean '{name}{suffix}', which is there?"
     if path.is_dir():
         return "is a folder; give a sweep file, or the name of a preset"
     if path.name != name and path.stem in presets():

@@ -1,5 +1,6 @@
 """Removing the weights that nothing needs any more."""
 
+import shlex
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 
@@ -21,8 +22,8 @@ LOST: Mapping[Kept, str] = {
     "and conclusion flips over all snapshots need training again.",
     "last": "Only the last snapshot of each trial can then be loaded or measured. A protocol with "
     "`snapshots: all` or `chosen`, and conclusion flips over all snapshots need training again.",
-    "none": "No snapshot can then be loaded or measured: every further protocol needs training "
-    "again.",
+    "none": "No snapshot can then be loaded or measured: every model, every further protocol, "
+    "losses and conclusion flips need training again.",
 }
 """What later questions no longer have, by which snapshots were kept."""
 
@@ -83,9 +84,10 @@ def lost(ledger: Ledger, plan: Plan, keep: Kept, gone: Epochs) -> list[str]:
             if epoch in gone[trial]
         ]
         if left:
+            command = shlex.join(["fsl-sweep", "measure", str(ledger.path), protocol.name])
             sentences.append(
                 f"Protocol '{protocol.name}' is not measured on {counted(len(left), 'snapshot')} "
-                f"of them; to do that first: `fsl-sweep measure {ledger.path} {protocol.name}`."
+                f"of them; to do that first: `{command}`."
             )
     return sentences
 

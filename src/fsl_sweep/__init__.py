@@ -57,8 +57,10 @@ def run_sweep(
 
     from fsl_sweep.orchestrator.planning.variant import prepare_variant
     from fsl_sweep.orchestrator.run import load_run
+    from fsl_sweep.orchestrator.run.arguments import check_arguments
     from fsl_sweep.orchestrator.sweep.execute import execute
 
+    check_arguments(overrides=overrides, only=only, retry=retry)
     source = path_or_config if isinstance(path_or_config, Mapping) else str(path_or_config)
     folder = None if output is None else Path(output)
     prepared = prepare_variant(source, folder, overrides, only, laptop, retry=retry)

@@ -202,3 +202,41 @@ def test_classes_are_resampled_from_the_recorded_tuples(folder: Path) -> None:
     refused("cannot be resampled")
     forge(folder, f"{TUPLES}/novel-report.json", {"classes": [[1, 2], [1, 2, 3]]})
     refused(r"novel-report\.json")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rope": 1}, "--rope: 1 is no difference of accuracies; 0.01 is 1 point"),
+        ({"rope": "1"}, "rope: must be a number such as 0.01, not '1'"),
+        ({"ensembles": 3}, "ensembles: must be a list of whole numbers, such as [3], not 3"),
+        ({"rope": None}, "rope: must be a number such as 0.01, not None"),
+        ({"metric": 0.5}, "metric: must be a text such as 'mixture(0.5)', not 0.5"),
+        ({"snapshot": [["val"]]}, "snapshot: must be a text or a list of texts, not [['val']]"),
+        ({"protocol": 5}, "protocol: must be a text, not 5"),
+        ({"method": 5}, "method: must be a text or a list of texts, not 5"),
+        ({"last": 1}, "last: must be a whole number from 2, not 1"),
+        ({"bootstrap": 0.5}, "bootstrap: must be a whole number, not 0.5"),
+    ],
+)
+def test_arguments_are_checked_as_those_of_the_command_line(run, arguments, message) -> None:
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}$"):
+        run.report(**arguments)
+
+
+def test_one_snapshot_selector_chooses(run) -> None:
+    message = "snapshot: must be one name, not ['val']"
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}$"):
+        run.chosen("PN", ["val"])
+
+
+@pytest.mark.parametrize("name", ["overrides", "only", "retry"])
+def test_a_text_is_no_list_of_texts(name) -> None:
+    message = f"{name}: must be a list of texts.*, not 'seeds=\\[0\\]'$"
+    with pytest.raises(ConfigError, match=message):
+        fsl_sweep.run_sweep("quickstart", **{name: "seeds=[0]"})
+
+
+def test_numbers_of_numpy_and_sets_of_names_are_arguments(run) -> None:
+    asked = run.question(rope=np.float64(0.01), last=np.int64(2), method={"PN"})
+    assert (asked.rope, asked.last, asked.methods) == (0.01, 2, {"PN"})

@@ -55,6 +55,7 @@ def test_what_cannot_be_split_is_refused(pool, refused, snapshot):
     assert [
         refused(held_out_split, blank_pool([0], ["lonely"]), np.array([0]), 0.2, 0),
         refused(draw_partition, ["a", "b", "a"], (0.6, 0.2, 0.2), 0),
+        refused(draw_partition, ["a"], (0.64, 0.16, 0.2), 0),
         refused(draw_partition, list("abcd"), (0.8, 0.1, 0.05), 0),
         refused(class_benchmark, "made", pool, classes, 0.2, 0),
         refused(class_benchmark, "made", pool, lonely, 0.2, 0),

@@ -2,6 +2,7 @@
 
 import io
 import re
+import shlex
 
 import numpy as np
 import pytest
@@ -57,6 +58,21 @@ def test_prepared_once_listed_and_checked(data, source, said, tmp_path, snapshot
     text = re.sub(r"(?<=image-folder[-/])[0-9a-f]+|(?<=fingerprint )\w+", "ID", text)
     assert text.replace(str(tmp_path), "HERE") == snapshot
     assert "10 classes, 60 images" in row(data, "image-folder")
+
+
+def test_the_advised_command_can_be_pasted_and_prepares_what_is_looked_for(data, source, tmp_path):
+    moved = source.rename(tmp_path / "my images (1)")
+    options = (*SMALL, "--set", "colour=grey", "--set", "seed=3")
+    code, _, err = data("check", "image-folder", "--root", moved, *options)
+    assert code == 2
+    (advised,) = re.findall(r"`fsl-sweep data ([^`]*)`", err)
+    assert "seed" not in advised  # it makes no difference to what is prepared
+    assert data(*shlex.split(advised))[0] == 0
+    assert data("check", "image-folder", "--root", moved, *options)[0] == 0
+    (advised,) = re.findall(
+        r"`fsl-sweep data (prepare [^`]*)`", data("check", "omniglot", *SMALL)[2]
+    )
+    assert shlex.split(advised)[3:] == ["PATH", *SMALL]
 
 
 def test_an_interrupted_preparation_leaves_nothing(data, source, tmp_path, monkeypatch):

@@ -1,8 +1,10 @@
 """``fsl-sweep measure`` and ``prune``: nothing is trained, and mistakes are refused in time."""
 
+import io
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -50,6 +52,13 @@ class StoppedAfterThree(WithoutRay):
         stops = Mock()
         stops.measured_again.side_effect = [None, None, KeyboardInterrupt]
         super().run(job, [*listeners, stops])
+
+
+class StoppedAtOnce(WithoutRay):
+    """Ctrl-C before anything is measured."""
+
+    def run(self, job, listeners):
+        raise KeyboardInterrupt
 
 
 @pytest.fixture(scope="module")
@@ -236,14 +245,58 @@ def test_prune_says_what_is_lost_and_leaves_what_was_asked_for(run, said, refuse
     assert gone in refused("measure", "run", "--shot", "2")
     assert ": 0\n" in said("measure run --shot 2 --snapshots chosen")
     report = to_json(load_run(run).report())  # with a line for that protocol
-    assert ": 0\n" in said("prune run --keep none")
+    assert ": 0\n" in said("prune run --keep none --yes")
     assert weights(run) == {}
     rerun()  # nothing is trained again
     assert (weights(run), to_json(load_run(run).report())) == ({}, report)
 
 
+NO_WEIGHTS = "every model, every further protocol, losses and conclusion flips need training again"
+
+
+def test_without_a_terminal_all_weights_go_only_by_yes(run, said, refusals):
+    before, prune = weights(run), "prune run --keep none"
+    refusal = refusals(prune)
+    assert NO_WEIGHTS in refusal
+    assert "add --yes" in refusal
+    assert "would be deleted" in said(f"{prune} --dry-run")
+    assert weights(run) == before
+    assert f"{SNAPSHOTS} of {SNAPSHOTS} snapshots are deleted" in said(f"{prune} --yes")
+    assert weights(run) == {}
+
+
+@pytest.mark.parametrize(("answer", "code"), [("", 1), ("\n", 1), ("no\n", 1), ("Y\n", 0)])
+def test_on_a_terminal_prune_asks_before_all_weights_go(run, said, monkeypatch, answer, code):
+    before, terminal = weights(run), io.StringIO(answer)
+    monkeypatch.setattr(sys, "stdin", terminal)
+    for stream in (terminal, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    text = " ".join(said("prune run --keep none").split())
+    assert text.startswith(f"$ prune run --keep none: {code} {SNAPSHOTS} of {SNAPSHOTS} snapshots ")
+    assert (
+        text.index("would be deleted") < text.index(NO_WEIGHTS) < text.index("Delete them? [y/N]")
+    )
+    assert weights(run) == ({} if code == 0 else before)
+    if code == 0:  # nothing is left to ask about
+        assert "[y/N]" not in said("prune run --keep none")
+
+
+def test_the_commands_that_are_printed_can_be_pasted(run, said, refused, monkeypatch):
+    run = run.rename("my run (1)")
+    monkeypatch.setattr(execute, "RayProcess", StoppedAtOnce)
+    said("measure 'my run (1)' --mixture 0.5")
+    commands = [
+        said("prune 'my run (1)' --keep none --dry-run"),
+        refused("report", run, "--choose-by", "mixture(0.5)"),
+    ]
+    monkeypatch.setattr(execute, "RayProcess", WithoutRay)
+    for text in commands:
+        (command,) = re.findall("`fsl-sweep (measure [^`]*)`", text)
+        assert f"$ {command}: 0\n" in said(command)
+
+
 def test_prune_waits_for_the_run_and_its_protocols(run, monkeypatch, refused):
-    before, prune = weights(run), ["prune", "run", "--keep", "none"]
+    before, prune = weights(run), ["prune", "run", "--keep", "none", "--yes"]
     monkeypatch.setattr(execute, "RayProcess", StoppedAfterThree)
     with pytest.raises(KeyboardInterrupt):
         rerun(measure={"two": {"episode": {"shot": 2}, "snapshots": "all"}})

@@ -229,7 +229,9 @@ def test_what_is_not_measured_leads_to_no_number(run: Run) -> None:
 
 def test_who_chooses_must_be_measured_whole(copy: Path, plan: Plan) -> None:
     for name in ("later", "precise"):
-        with pytest.raises(RunFolderError, match=rf"measure RUN {name} --snapshots all` measures"):
+        with pytest.raises(
+            RunFolderError, match=rf"measure {copy} {name} --snapshots all` measures"
+        ):
             load_run(copy).report(choose_by=name)
     with pytest.raises(UnknownName, match="unknown protocol '5shot'; did you mean '5-shot'"):
         load_run(copy).report(protocol="5shot")

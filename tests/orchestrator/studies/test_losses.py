@@ -107,7 +107,7 @@ def test_mistakes_are_one_message(analyze, folder, tmp_path, snapshot):
     assert "\n".join(messages) == snapshot
     pruned = tmp_path / "pruned"
     shutil.copytree(folder, pruned)
-    assert invoke(["prune", str(pruned), "--keep", "none"]) == 0
+    assert invoke(["prune", str(pruned), "--keep", "none", "--yes"]) == 0
     code, _, told = analyze(run=pruned)
     assert code != 0
     assert "it was pruned" in told

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import made
 import pytest
+from recorded import run_folder
 
 from fsl_sweep import load_run
 from fsl_sweep.orchestrator.cli import invoke
+from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.replay import folder
 
 QUERIES = ["analyze", "queries", "RUN", "--examples", "12000", "--classes", "20"]
@@ -71,3 +73,16 @@ def test_every_row_fits_a_terminal_of_80_columns(measured, monkeypatch, command)
     lines = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
     assert max(map(len, lines)) <= 80, terminal.getvalue()
     assert any("  " in line.strip() for line in lines), "a table, not blocks"
+
+
+@pytest.mark.parametrize(
+    "study",
+    [{"name": "plan-next"}, {"name": "novel-classes", "a": "PN", "b": "RR", "trial_seed": 1}],
+)
+def test_the_command_that_says_what_is_missing_can_be_pasted(tmp_path: Path, study) -> None:
+    path = tmp_path / "my run"
+    run_folder(path, (0.1,), (0, 1), tasks=20, methods=("PN", "RR"))
+    for trial in {history.trial for history in load_run(path).histories if history.seed == 1}:
+        (path / "trials" / trial / "end.json").unlink()
+    with pytest.raises(RunFolderError, match=re.escape(f"`fsl-sweep status '{path}'` says what")):
+        load_run(path).study(**study)

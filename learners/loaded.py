@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from fsl_sweep.datasets.files.plain_file import check_plain
 from fsl_sweep.learners.at_once import at_once, in_chunks
 from fsl_sweep.learners.base import (
     AdaptationLearner,
@@ -45,6 +46,7 @@ def load_learner(
     where, data = "snapshot", source
     if not isinstance(data, bytes):
         where = str(path := Path(data).expanduser())
+        check_plain(path)
         try:
             data = path.read_bytes()
         except OSError as failure:

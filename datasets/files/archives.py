@@ -25,6 +25,7 @@ from fsl_sweep.datasets.files.file_tree import (
     archive_tree,
     folder_tree,
 )
+from fsl_sweep.datasets.files.plain_file import check_plain
 from fsl_sweep.orchestrator.errors import BadData, MissingData, folder_error
 
 _MAGIC = b"\x1f\x8b"
@@ -191,6 +192,7 @@ class _HeaderReader:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
+    check_plain(path)
     try:
         file = path.open("rb")
     except OSError as failure:

@@ -11,6 +11,9 @@ from fsl_sweep.orchestrator.errors import BadData
 
 Colour = Literal["rgb", "grey"]
 
+_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")
+"""Pillow tells formats by content, and would start Ghostscript for an EPS, whatever its name."""
+
 
 def read_image(tree: FileTree, member: Member, colour: Colour) -> Image.Image:
     """Read the image in a file of a tree. Raises BadData if it cannot be read, or as `decode`."""
@@ -26,7 +29,7 @@ def decode(content: bytes, where: str, colour: Colour) -> Image.Image:
         BadData: it cannot be decoded, or is larger than Pillow's bound against bombs.
     """
     try:
-        image = Image.open(io.BytesIO(content))
+        image = Image.open(io.BytesIO(content), formats=_FORMATS)
         # Only cameras write rotation tags; searching every PNG for them is slow.
         upright = ImageOps.exif_transpose(image) if image.format in ("JPEG", "MPO") else image
         if upright.mode in ("I;16", "I;16B", "I"):

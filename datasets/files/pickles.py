@@ -19,6 +19,7 @@ from typing import Any, cast, final
 import numpy as np
 
 from fsl_sweep.datasets.files.pickle_arrays import Named, PendingArray, PendingType, stand_ins
+from fsl_sweep.datasets.files.plain_file import check_plain
 from fsl_sweep.orchestrator.errors import BadData, MachineFailure, MissingData
 
 _MOST_OPERATIONS = 30_000_000
@@ -133,6 +134,7 @@ def _opened(source: Path | bytes, where: str) -> Iterator[tuple[io.BytesIO | mma
     if isinstance(source, bytes):
         yield io.BytesIO(source), len(source)
         return
+    check_plain(source)
     try:
         with source.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
             yield content, len(content)

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.datasets.files.local_path import check_local
+from fsl_sweep.datasets.files.plain_file import check_plain
 from fsl_sweep.datasets.source import AbstractBenchmark, Progress
 from fsl_sweep.datasets.store.reading import SHEET, Store, datasets_folder, open_store, store_path
 from fsl_sweep.datasets.store.writing import reporting, writing_store
@@ -139,6 +140,7 @@ def _head(source: AbstractBenchmark[Any], options: BaseModel, root: Path | None)
         root = root.expanduser().absolute()
         if not root.exists():
             raise MissingData(f"There is nothing at {root}. {_advice(source, options)}")
+        check_plain(root)
     return {
         "benchmark": source.name,
         "version": source.version,

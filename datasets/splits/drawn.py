@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fsl_sweep.datasets.benchmark import MEASURED, Benchmark
+from fsl_sweep.datasets.files.plain_file import check_plain
 from fsl_sweep.datasets.pool import ImagePool
 from fsl_sweep.datasets.randomness import named_generator
 from fsl_sweep.datasets.source import Options
@@ -221,6 +222,7 @@ class _Lists(BaseModel):
 
 
 def _read_lists(path: Path) -> _Lists:
+    check_plain(path)
     try:
         return _Lists.model_validate_json(path.read_bytes())
     except OSError as failure:

@@ -11,6 +11,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
+from fsl_sweep.datasets.files.plain_file import check_plain
 from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.orchestrator.errors import ConfigError, MachineFailure
 
@@ -35,6 +36,7 @@ def load_weights(backbone: Backbone, path: str, sha256: str | None) -> list[str]
 
     Raises:
         ConfigError: it is not a file of weights, or they are another architecture's.
+        BadData: it is no plain file.
         MachineFailure: it cannot be read, or has another checksum than when it was planned.
     """
     tensors = _tensors(_content(_data(path, sha256), path), path)
@@ -58,6 +60,7 @@ def load_weights(backbone: Backbone, path: str, sha256: str | None) -> list[str]
 
 
 def _data(path: str, sha256: str | None) -> bytes:
+    check_plain(Path(path))
     try:
         data = Path(path).read_bytes()
     except OSError as failure:
@@ -96,6 +99,9 @@ def _tensors(content: Any, path: str) -> dict[str, Tensor]:
         held = f"keys: {_named(map(str, outer))}" if outer else type(content).__name__
         problem = f"'{path}' holds no named weights ({held})"
         raise ConfigError("", KEY, f"{problem}; save the network's state_dict() in a file")
+    if empty := [n for n, t in tensors.items() if t.layout != torch.strided or t.is_meta]:
+        problem = f"'{path}' holds {len(empty)} sparse tensors, or ones without values (meta)"
+        raise ConfigError("", KEY, f"{problem} ({_named(empty)}); save them dense, from the CPU")
     return tensors
 
 

@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from fsl_sweep.datasets.files.plain_file import kind_of
 from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError, folder_error
-from fsl_sweep.orchestrator.ledger.storage import kind_of
 
 BEAT_SECONDS = 15.0
 STALE_SECONDS = 120.0

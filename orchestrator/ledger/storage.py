@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+from fsl_sweep.datasets.files.plain_file import kind_of
 from fsl_sweep.orchestrator.errors import Damaged, MachineFailure, folder_error
 from fsl_sweep.orchestrator.ledger import envelope
 
@@ -191,20 +192,6 @@ def _flush(folder: Path) -> None:
             raise
     finally:
         os.close(opened)
-
-
-_KINDS = {
-    stat.S_IFLNK: "symbolic link",
-    stat.S_IFDIR: "folder",
-    stat.S_IFREG: "file",
-    stat.S_IFIFO: "named pipe",
-    stat.S_IFSOCK: "socket",
-}
-
-
-def kind_of(mode: int) -> str:
-    """Say in words what a file's mode says that it is."""
-    return _KINDS.get(stat.S_IFMT(mode), "device")
 
 
 @contextmanager

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fsl_sweep.datasets.files.plain_file import kind_of
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import RETRIED, Ledger, tasks_folder
 from fsl_sweep.orchestrator.ledger.measured import MEASURED, epoch_of
-from fsl_sweep.orchestrator.ledger.storage import TEMPORARY, Folder, kind_of
+from fsl_sweep.orchestrator.ledger.storage import TEMPORARY, Folder
 from fsl_sweep.orchestrator.ledger.training import END, EPOCHS
 from fsl_sweep.orchestrator.ledger.trial_ledger import (
     PRUNED,

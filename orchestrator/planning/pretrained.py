@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from fsl_sweep.datasets.benchmark import Benchmark, PixelStatistics
+from fsl_sweep.datasets.files.plain_file import check_plain
 from fsl_sweep.learners.building import pixel_statistics
 from fsl_sweep.learners.snapshot import description_of
-from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.errors import BadData, ConfigError
 from fsl_sweep.orchestrator.planning.part import Part
 from fsl_sweep.orchestrator.records.model import Named
 
@@ -37,10 +38,13 @@ def pinned(backbone: Part, learner: Part) -> Named:
         return backbone.named
     path = Path(options.weights)
     try:
+        check_plain(path)
         checksum = _checksum(path, path.stat().st_mtime_ns)
     except OSError as failure:
         problem = f"'{path}' cannot be read: {failure.strerror or failure}"
         raise ConfigError("", "backbone.weights", problem) from None
+    except BadData as failure:
+        raise ConfigError("", "backbone.weights", str(failure).rstrip(".")) from None
     if options.weights_sha256 not in (None, checksum):
         problem = f"'{options.weights}' has the checksum {checksum}: it is another file"
         raise ConfigError("", "backbone.weights_sha256", problem)

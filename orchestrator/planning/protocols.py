@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fsl_sweep.datasets.catalogue import BENCHMARKS
-from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.datasets.files.plain_file import check_plain
+from fsl_sweep.orchestrator.errors import BadData, ConfigError
 from fsl_sweep.orchestrator.planning.part import Part, resolved
 from fsl_sweep.orchestrator.planning.suitability import check_measured
 from fsl_sweep.orchestrator.records.model import Model, Named
@@ -130,11 +131,14 @@ def _classes(listed: Sequence[str] | str | None, path: str) -> tuple[str, ...] |
         return None
     if isinstance(listed, str):
         try:
+            check_plain(Path(listed))
             lines = Path(listed).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as failure:
             reason = getattr(failure, "strerror", None) or "it is not text in UTF-8"
             problem = f"{listed} cannot be read: {reason}; give a file of class names, or the names"
             raise ConfigError("", path, problem) from None
+        except BadData as failure:
+            raise ConfigError("", path, str(failure).rstrip(".")) from None
         listed = [line.strip() for line in lines if line.strip()]
     twice = next((name for at, name in enumerate(listed) if name in listed[:at]), None)
     if twice is not None or not listed:

@@ -17,7 +17,10 @@ def _printable(text: str) -> str:
 
 Text = Annotated[str, AfterValidator(_printable)]
 """A text of one line without control characters."""
-Count = Annotated[int, Field(ge=1)]
+MOST = 1_000_000
+"""No count of a sweep is larger; memory is taken for some before anything else is checked."""
+Count = Annotated[int, Field(ge=1, le=MOST)]
+Epochs = Annotated[int, Field(ge=1, le=100_000)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape, VaryingShape
 from fsl_sweep.orchestrator.records.measures import Measure
-from fsl_sweep.orchestrator.records.model import Count, Model, Named, Seed, Text, digest
+from fsl_sweep.orchestrator.records.model import MOST, Count, Model, Named, Seed, Text, digest
 from fsl_sweep.orchestrator.text.printed import counted
 
 MAIN = "main"
@@ -23,9 +23,9 @@ Kept = Literal["all", "chosen", "last", "none"]
 Recorded = Literal["counts", "predictions"]
 """What is recorded of a task: its correct answers, or the answer to each query as well."""
 
-Ways = Annotated[int, Field(ge=2)] | Literal["all"]
+Ways = Annotated[int, Field(ge=2, le=MOST)] | Literal["all"]
 Queries = Count | Literal["rest"]
-MOST_TASKS = 1_000_000
+MOST_TASKS = MOST
 TaskCount = Annotated[int, Field(ge=2, le=MOST_TASKS)]
 Weight = Annotated[float, Field(ge=0, le=1)]
 

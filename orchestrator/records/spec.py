@@ -13,7 +13,9 @@ from pydantic import (
 from fsl_sweep.datasets.tasks.episodes import EpisodeShape
 from fsl_sweep.datasets.tasks.fixed_support import QueriesFrom
 from fsl_sweep.orchestrator.records.model import (
+    MOST,
     Count,
+    Epochs,
     Model,
     Named,
     NotNegative,
@@ -92,19 +94,19 @@ class EpisodicTraining(Episode):
 class BatchTraining(Model):
     """Supervised batches of base-class images."""
 
-    batch_size: Annotated[int, Field(ge=2)] = 128
+    batch_size: Annotated[int, Field(ge=2, le=MOST)] = 128
 
 
 class MetaStage(EpisodicTraining):
     """Episodes in the last ``epochs`` epochs of a trial."""
 
-    epochs: Count = 30
+    epochs: Epochs = 30
 
 
 class StagedTraining(Model):
     """Batches of base-class images first, then episodes."""
 
-    batch_size: Annotated[int, Field(ge=2)] = 128
+    batch_size: Annotated[int, Field(ge=2, le=MOST)] = 128
     meta: MetaStage = MetaStage()
 
 
@@ -189,8 +191,8 @@ class TrialSpec(Model):
     backbone: Named
     optimizer: Optimizer | None
     schedule: list[tuple[int, float]]
-    epochs: Count
-    batches: Annotated[int, Field(ge=0)]
+    epochs: Epochs
+    batches: Annotated[int, Field(ge=0, le=MOST)]
     augment: str
     precision: Literal["fp32", "bf16"]
     train: EpisodicTraining | BatchTraining | StagedTraining | None

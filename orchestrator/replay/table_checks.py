@@ -18,6 +18,9 @@ REQUIRED = ("method", "configuration", "seed", "epoch", "measure", "accuracy")
 KNOWN = (*REQUIRED, "fold", "task", "set", "benchmark")
 FORMER = "world"
 """What the column ``benchmark`` was called; it is still read."""
+_LONGEST = 4096
+_SHOWN = 300
+"""Characters of a name, and of a cell in a message."""
 KEY = ("method", "configuration", "seed", "fold", "epoch", "measure", "set", "task")
 
 
@@ -74,7 +77,7 @@ def checked_table(where: str, table: "pd.DataFrame") -> "pd.DataFrame":
 
 def _check_columns(path: Path, columns: list[str]) -> None:
     if len(columns) == 1 and all(name in columns[0] for name in REQUIRED):
-        raise BadData(f"{path} has one column, '{columns[0]}'; separate columns with commas.")
+        raise BadData(f"{path} has one column, '{_cut(columns[0])}'; separate columns with commas.")
     if columns[0] == "Unnamed: 0":
         raise BadData(
             f"{path}: the first column has no name, as when pandas writes the index of a frame; "
@@ -82,7 +85,8 @@ def _check_columns(path: Path, columns: list[str]) -> None:
         )
     for column in columns:
         if column not in (*KNOWN, FORMER):
-            raise BadData(f"{path}: unknown column '{column}'; {did_you_mean(column, KNOWN)}")
+            shown = _cut(column)
+            raise BadData(f"{path}: unknown column '{shown}'; {did_you_mean(shown, KNOWN)}")
     if "benchmark" in columns and FORMER in columns:
         raise BadData(
             f"{path}: columns 'benchmark' and '{FORMER}' mean the same; leave '{FORMER}' out."
@@ -92,6 +96,19 @@ def _check_columns(path: Path, columns: list[str]) -> None:
             raise BadData(
                 f"{path}: column '{column}' is missing; a table needs {', '.join(REQUIRED)}."
             )
+
+
+def _cut(text: str) -> str:
+    """Cut a text of the file to what a message can show."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _problem(text: str) -> str:
+    """Say what keeps a text from being a name; nothing where it is one."""
+    if len(text) > _LONGEST:
+        return f"has more than {_LONGEST:,} characters"
+    character = unfit(text)
+    return "" if character is None else f"holds the control character {character}"
 
 
 @final
@@ -105,7 +122,7 @@ class _Rows:
         """Raise BadData for the first ``bad`` row; ``why`` says what is wrong with its value."""
         if len(at := np.flatnonzero(bad)):
             value = self.table[column].iloc[at[0]]
-            shown = f" '{one_line(str(value))}'" if value != "" else ""
+            shown = f" '{one_line(_cut(str(value)))}'" if value != "" else ""
             problem = why if isinstance(why, str) else why(value)
             end = "" if problem.endswith("?") else "."
             row = self.table.index[at[0]]
@@ -115,21 +132,23 @@ class _Rows:
         """Allow texts that are not empty and differ in more than spaces at their ends."""
         texts = self.table[column]
         self.refuse(texts == "", column, "is empty")
-        self.no_control_characters(column)
+        self.legible(column)
         self.refuse(texts != texts.str.strip(), column, "begins or ends with a space")
 
-    def no_control_characters(self, column: str) -> None:
-        """Allow no text that would control a terminal, or break a line of a report."""
-        held = {text: unfit(text) for text in self.table[column].unique()}
-        bad = [held[text] is not None for text in self.table[column]]
-        self.refuse(bad, column, lambda text: f"holds the control character {held[text]}")
+    def legible(self, column: str) -> None:
+        """Allow no text that would control a terminal, break a line of a report, or fill it."""
+        problems = {text: _problem(text) for text in self.table[column].unique()}
+        bad = [problems[text] != "" for text in self.table[column]]
+        self.refuse(bad, column, lambda text: problems[text])
 
     def one_of(self, column: str, known: tuple[str, ...]) -> None:
         """Allow only these values."""
         bad = ~self.table[column].isin(known)
         names = [name for name in known if name]
         self.refuse(
-            bad, column, lambda text: f"is not known; {did_you_mean(text, names, [TEST_MEASURE])}"
+            bad,
+            column,
+            lambda text: f"is not known; {did_you_mean(_cut(text), names, [TEST_MEASURE])}",
         )
 
     def whole_numbers(self, column: str, empty: str = "") -> None:
@@ -195,7 +214,7 @@ class _Rows:
             empty = "is empty, but other rows have one: give it in every row of an accuracy"
             self.refuse(~loss & ~filled, column, empty)
         if "task" in self.table:
-            self.no_control_characters("task")
+            self.legible("task")
         if "set" in self.table:
             self.one_of("set", ("", *TASK_SETS))
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
-from fsl_sweep.orchestrator.records.model import Count, Model, Named, Seed
+from fsl_sweep.orchestrator.records.model import Count, Epochs, Model, Named, Seed
 from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID
 from fsl_sweep.orchestrator.records.protocol import (
     MAIN,
@@ -103,7 +103,7 @@ class SweepConfig(Model):
     keep: Kept = "all"
     record: Recorded = "counts"
     resources: Resources = Resources()
-    retries: Annotated[int, Field(ge=0)] = 2
+    retries: Annotated[int, Field(ge=0, le=1000)] = 2
     budget: Budget | None = None
     laptop: dict[str, Any] | None = None
 
@@ -123,7 +123,7 @@ class ProgramConfig(Model):
     """One hyperparameter configuration of a program, which has its own network and optimizer."""
 
     learner: Named
-    epochs: Count = 60
+    epochs: Epochs = 60
     batches: Count = 1000
     augment: str = "none"
     train: dict[str, Any] = Field(default={})

@@ -11,7 +11,8 @@ from importlib.resources import files
 from os.path import isfile
 from pathlib import Path
 
-from fsl_sweep.orchestrator.errors import ConfigError, did_you_mean
+from fsl_sweep.datasets.files.plain_file import check_plain
+from fsl_sweep.orchestrator.errors import BadData, ConfigError, did_you_mean
 
 _NOTE = "# --set "
 _LAPTOP = "# --laptop"
@@ -38,15 +39,24 @@ def read_sweep(name_or_path: str) -> tuple[str, str, Path]:
     path = Path(name_or_path)
     preset = name_or_path.removesuffix(".yaml").removesuffix(".yml")
     try:
-        if path.is_file() or (path.exists() and not path.is_dir()):
+        if path.exists() and not path.is_dir():
+            if not _of_shell(path):
+                check_plain(path)
             text = _parted(_text(name_or_path, path))[0]
             return name_or_path, text, path.absolute().parent
+    except BadData as failure:
+        raise ConfigError("", "", str(failure)) from None
     except (OSError, ValueError) as failure:
         raise ConfigError(name_or_path, "", f"cannot be read: {failure}") from failure
     if preset not in presets():
         raise ConfigError(name_or_path, "", _problem(name_or_path, path))
     file = files("fsl_sweep.sweeps") / f"{preset}.yaml"
     return f"sweeps/{file.name}", file.read_text(encoding="utf-8"), Path.cwd()
+
+
+def _of_shell(path: Path) -> bool:
+    """Tell whether it is a pipe such as ``<(...)`` makes, ``/dev/fd/63``, which has a writer."""
+    return path.is_fifo() and path.parts[:2] in (("/", "dev"), ("/", "proc"))
 
 
 def _text(name: str, path: Path) -> str:

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from tensorboard.compat.proto.event_pb2 import Event
 
+from fsl_sweep.datasets.files.plain_file import kind_of
 from fsl_sweep.orchestrator.errors import MachineFailure, RunFolderError, folder_error
-from fsl_sweep.orchestrator.ledger.storage import kind_of
 from fsl_sweep.orchestrator.ledger.training import record_name
 from fsl_sweep.orchestrator.ledger.trial_ledger import snapshot_name
 from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd, TrialHistory

@@ -2,7 +2,7 @@ import io
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import EpsImagePlugin, Image
 from pools import encoded, grey
 
 from fsl_sweep.datasets.files.decoding import decode, squared
@@ -17,6 +17,20 @@ def test_what_cannot_be_decoded_is_named_with_what_to_do(refused, snapshot):
     noise = np.random.default_rng(0).integers(0, 256, (40, 40), dtype=np.uint8)
     with pytest.raises(BadData, match=r"cat/1\.png cannot be decoded"):
         decode(encoded(noise)[:600], "cat/1.png", "grey")
+
+
+def test_an_eps_whatever_its_name_starts_no_other_program(refused, monkeypatch):
+    programs = []
+    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", lambda *_, **__: programs.append("gs"))
+    Image.new("L", (4, 4)).save(stream := io.BytesIO(), "EPS")
+    assert "its format is unknown" in refused(decode, stream.getvalue(), "cat/1.png", "rgb")
+    assert programs == []
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "MPO", "BMP", "GIF", "WEBP", "TIFF", "PPM"])
+def test_every_format_that_a_folder_may_hold_is_decoded(form):
+    Image.new("L", (4, 4), 200).save(stream := io.BytesIO(), form)
+    assert abs(decode(stream.getvalue(), "x", "grey").getpixel((0, 0)) - 200) < 4
 
 
 def test_colours_are_converted_and_sixteen_bit_greys_scaled():

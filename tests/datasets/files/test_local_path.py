@@ -1,13 +1,16 @@
-"""No address is taken for a folder of this machine, wherever a path can be given."""
+"""No address is taken for a folder, and no pipe or device for a file, wherever a path is given."""
 
+import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fsl_sweep
 from fsl_sweep.datasets.files.local_path import check_local
 from fsl_sweep.orchestrator.cli import invoke
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import BadData, RunFolderError
+from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 
 TINY = """
 name: tiny
@@ -61,3 +64,53 @@ def test_an_address_is_refused_in_a_notebook_and_paths_are_paths():
         fsl_sweep.load_run("abfs+x.1-y://bucket/run")
     for path in ("run", "/a/s3:/b", "C:/runs/x", "a:b", "s3", "a b://c", ""):
         check_local(path)
+
+
+KINDS = {"pipe": "named pipe", "/dev/zero": "device"}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("place", KINDS)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run {}",
+        "run q.yaml --dry-run --set defaults.backbone.weights={}",
+        "run q.yaml --dry-run --set measure.x.classes={}",
+        "run f.yaml --dry-run --set benchmark.root={}",
+        "run f.yaml --dry-run --set benchmark.split_file={}",
+        *(f"data prepare {name} --from {{}}" for name in ("features", "image-folder", "cifar-fs")),
+        "data prepare omniglot --from folder",
+        "data check omniglot --root {}",
+    ],
+)
+def test_a_pipe_or_a_device_is_refused_before_it_is_opened(
+    command, place, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FSL_SWEEP_HOME", str(tmp_path / "home"))
+    os.mkfifo("pipe")
+    Path("folder").mkdir()
+    for part in ("images_background", "images_evaluation"):
+        Path("folder", f"{part}.zip").symlink_to(tmp_path / place)
+    np.savez("f.npz", features=np.ones((6, 3)), labels=np.arange(6))
+    Path("q.yaml").write_text(TINY.replace("omniglot", "glyphs"))
+    features = TINY.replace("omniglot", "features, root: f.npz").replace("conv4", "identity")
+    Path("f.yaml").write_text(features.replace("protonet", "ncc"))
+    assert invoke(command.format(place).split()) == 2
+    err = capsys.readouterr().err
+    assert f"is a {KINDS[place]}, not a file; copy it into a file" in err
+    assert err.count("\n") == 1
+
+
+def test_a_device_is_no_snapshot():
+    with pytest.raises(BadData, match="/dev/zero is a device, not a file"):
+        fsl_sweep.load_learner("/dev/zero")
+
+
+def test_a_pipe_of_the_shell_may_be_the_sweep_file(tmp_path):
+    reader, writer = os.pipe()
+    os.write(writer, TINY.encode())
+    os.close(writer)
+    assert load_sweep(f"/dev/fd/{reader}").config.name == "tiny"
+    os.close(reader)

@@ -81,6 +81,8 @@ def test_what_is_no_file_of_this_networks_weights_is_refused_by_what_it_holds(tm
         "a module": (nn.Linear(2, 2), {}),
         "no names": (torch.ones(3), {}),
         "another wrapper": ({"teacher": {"a": torch.ones(1)}}, {}),
+        "sparse": ({k: t.to_sparse() if t.ndim == 4 else t for k, t in state.items()}, {}),
+        "meta": ({k: t.to("meta") for k, t in state.items()}, {}),
         "text.safetensors": (b"PK no weights", {}),
         "text": (b"no weights", {}),
     }

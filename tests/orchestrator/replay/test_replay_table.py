@@ -192,6 +192,29 @@ def test_what_does_not_fit_is_named_with_its_benchmark(tmp_path, snapshot) -> No
     assert refusals(tmp_path, spoilt, sources_by_benchmark) == snapshot
 
 
+LONG = 5_000_000 * "x"
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "problem"),
+    [
+        *((name, LONG, "has more than 4,096 characters") for name in ("method", "configuration")),
+        ("measure", LONG, "has more than 4,096 characters"),
+        *((name, LONG, "must be a whole number") for name in ("seed", "epoch")),
+        ("accuracy", LONG, "is not a finite number"),
+        (LONG, "", "unknown column 'xxx"),
+    ],
+)
+def test_a_long_cell_is_not_repeated_whole(tmp_path, column, value, problem) -> None:
+    frame = made().astype({"seed": object, "epoch": object, "accuracy": object})
+    frame.loc[3, column] = value
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(BadData) as caught:
+        open_sources([tmp_path / "t.csv"])
+    assert problem in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
 def test_other_tasks_are_refused(tmp_path, snapshot) -> None:
     run = fsl_sweep.load_run(run_folder(tmp_path / "run", (0.1,), (0, 1)))
     table = pd.read_csv(exported(run, tmp_path / "a.csv"), dtype=str)

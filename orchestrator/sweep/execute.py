@@ -209,8 +209,10 @@ def execute_one(prepared: Prepared, index: int, following: Following = _nobody) 
         ConfigError: there is no trial of that number.
         RunFolderError: the run folder was planned without it.
     """
+    from fsl_sweep.orchestrator.trial.allocator import keep_freed_memory
     from fsl_sweep.orchestrator.trial.trial import use_threads
 
+    keep_freed_memory()
     if not 0 <= index < len(prepared.plan.trials):
         last = len(prepared.plan.trials) - 1
         raise ConfigError("--index", str(index), f"the plan's trials are numbered 0 to {last}")

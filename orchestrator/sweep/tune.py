@@ -95,8 +95,10 @@ class TrialTrainable(tune.Trainable):
     def setup(self, config: dict[str, Any], job: Job | None = None) -> None:
         """Take the first trial of this actor; ``job`` comes from ``tune.with_parameters``."""
         assert job is not None
+        from fsl_sweep.orchestrator.trial.allocator import keep_freed_memory
         from fsl_sweep.orchestrator.trial.trial import use_threads
 
+        keep_freed_memory()
         use_threads(job.plan.resources.cpu)
         self._job = job
         self._epochs = self._begin(config["trial"])

@@ -1,5 +1,6 @@
 """Plug-ins with a fault each, and how tests make them known."""
 
+import ctypes
 from typing import ClassVar
 
 import torch
@@ -17,6 +18,20 @@ def fail(*_, **__):
     raise KeyError("no such\nlayer")
 
 
+class _Mallinfo(ctypes.Structure):
+    _fields_: ClassVar = [("numbers", ctypes.c_size_t * 10)]
+
+
+def mapped():
+    """How many regions a large tensor is mapped to by glibc, 1 or 0; None without a newer one."""
+    if not hasattr(libc := ctypes.CDLL(None), "mallinfo2"):
+        return None
+    libc.mallinfo2.restype = _Mallinfo
+    before = libc.mallinfo2().numbers[3]
+    tensor = torch.empty(2**26)
+    return libc.mallinfo2().numbers[3] - before if len(tensor) else None
+
+
 class Means(EpisodicLearner):
     Options: ClassVar = EpisodicOptions
 
@@ -31,6 +46,11 @@ class Unbuilt(Means):
 class Raising(Means):
     def training_loss(self, batch):
         raise RuntimeError("first line\nlast line")
+
+
+class Mapping(Means):
+    def training_loss(self, batch):
+        raise RuntimeError(f"mapped {mapped()}")
 
 
 class Wide(Means):
@@ -66,7 +86,7 @@ class Unassembled(AbstractBenchmark):
         return "0" * 16
 
 
-LEARNERS = (Unbuilt, Raising, Wide, Unchecked, Undecided)
+LEARNERS = (Unbuilt, Raising, Mapping, Wide, Unchecked, Undecided)
 PARTS = {
     "learners": {part.__name__.lower(): part for part in LEARNERS},
     "backbones": {"unbuilt-net": UnbuiltNet},

@@ -13,6 +13,7 @@ from pathlib import Path
 import faulty
 import made
 import pytest
+import torch
 from commands import ONE_CORE, in_session, living
 from made import trainable
 from places import HELPERS
@@ -124,7 +125,8 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, place, monke
     victim = spec(seed=3, epochs=4, learner={"name": "ridge"})
     hopeless = spec(seed=3, train={"way": 9, "shot": 1, "query": 2})
     diverging = spec(seed=0, optimizer={"lr": 1e30}, schedule=[[0, 1e30]])
-    raising, unbuilt = (spec(seed=0, learner={"name": name}) for name in ("raising", "unbuilt"))
+    faults = ("raising", "mapping", "unbuilt")
+    raising, mapping, unbuilt = (spec(seed=0, learner={"name": name}) for name in faults)
     faulty.install(tmp_path / "faulty", monkeypatch)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # of the workers
     good = [
@@ -148,7 +150,7 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, place, monke
                 os.kill(pid, signal.SIGKILL)
 
     listener = Listener(look_and_kill_once)
-    specs = [*good[:3], diverging, victim, unbuilt, hopeless, raising]
+    specs = [*good[:3], diverging, victim, unbuilt, hopeless, raising, mapping]
     ledger = Ledger(tmp_path / "ray")
     ledger.path.mkdir()
     with RayProcess(None, len(specs)) as ray:
@@ -174,6 +176,12 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, place, monke
         (hopeless, "failed", "9-way tasks need 9 classes"),
         (unbuilt, "failed", fault),
         (raising, "failed", "RuntimeError: first line last line"),
+        # A worker keeps what tensors free, unless it has a GPU.
+        (
+            mapping,
+            "failed",
+            f"RuntimeError: mapped {faulty.mapped() and int(torch.cuda.is_available())}",
+        ),
     ):
         end = history(ledger.trial(trial.id), trial, data).end
         assert (end.status, end.retriable) == (status, status == "failed")
@@ -182,7 +190,9 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, place, monke
         assert ended[trial.id] == (end.status, end.reason)
     assert killed
     # A mistake of the user's is not tried again.
-    assert {trial for trial, _ in listener.of("failed_once")} == {victim.id, raising.id}
+    assert {trial for trial, _ in listener.of("failed_once")} == {
+        trial.id for trial in (victim, raising, mapping)
+    }
     # At most the epoch in flight is repeated: no epoch is measured more than twice.
     measured = [(trial, record.epoch) for trial, record in listener.of("measured")]
     assert {m for m in measured if m[0] != diverging.id} == {

@@ -8,6 +8,12 @@ from fsl_sweep.orchestrator.report.answer.answer import answer_of
 from fsl_sweep.orchestrator.report.cautions import cautions_of
 from fsl_sweep.orchestrator.report.content import BenchmarksContent, RunContent
 from fsl_sweep.orchestrator.report.formats.html import report_shown
+from fsl_sweep.orchestrator.report.formats.terminal import to_text
+
+
+def _answered(report: "Report | BenchmarksReport") -> str:
+    """Say in one line what a report answers first."""
+    return f"<{type(report).__name__}: {report.answer.sentences[0]}>"
 
 
 @final
@@ -22,6 +28,8 @@ class Report(RunContent):
     answer = cached_property(answer_of)
     cautions = property(cautions_of)
     _repr_html_ = report_shown
+    __str__ = to_text
+    __repr__ = _answered
 
 
 @final
@@ -32,3 +40,5 @@ class BenchmarksReport(BenchmarksContent):
     answer = cached_property(answer_of)
     cautions = property(cautions_of)
     _repr_html_ = report_shown
+    __str__ = to_text
+    __repr__ = _answered

@@ -157,6 +157,11 @@ def test_the_answer_comes_before_all_sections(write: Callable[[Report], str]) ->
     assert max(first) < text.index("Methods and strategies")
 
 
+def test_a_plain_interpreter_shows_the_answer_and_prints_the_report(whole: Report) -> None:
+    assert repr(whole) == f"<Report: {whole.answer.sentences[0]}>"
+    assert str(whole) == to_text(whole)
+
+
 def test_a_notebook_shows_the_answer_and_the_tables_without_restyling_itself(
     whole: Report, drawn: None
 ) -> None:

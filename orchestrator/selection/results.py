@@ -39,6 +39,9 @@ class Strategy:
         return f"{self.snapshot} / {self.hyperparameter}"
 
 
+TELLING = 12
+"""Of so many numbers that are all equal, two trials without tasks are taken for copies."""
+
 Scores = tuple[Interval, np.ndarray]
 """A mean over report tasks with its interval, and the accuracy on each; none if not known."""
 
@@ -293,19 +296,31 @@ class Selected:
 
 
 def _that_count(choices: Sequence[Selection]) -> tuple[Selection, ...]:
-    """Return the choices without those whose scores are equal to those of an earlier one."""
-    alike: dict[tuple[str, ...], list[Selection]] = {}
+    """Return the choices without copies of an earlier one: all of them if nothing else is left."""
+    alike: dict[str, list[Selection]] = {}
+    kept: list[Selection] = []
     for choice in choices:
-        group = alike.setdefault(tuple(repr(choice.means[m]) for m in MEASURES), [])
-        known = sum(np.isfinite(mean) for mean in choice.means.values())
-        # A single number may be equal by chance.
-        copied = known > 1 or len(choice.novel_tasks) > 1 if group else False
-        if not (copied and any(_alike(first, choice) for first in group)):
-            group.append(choice)
-    kept = [choice for choice in choices if any(choice is c for g in alike.values() for c in g)]
-    if len(kept) == 1 and not kept[0].snapshot.history.draws_nothing:
-        return tuple(choices)
-    return tuple(kept)
+        earlier = alike.setdefault(repr([choice.means[measure] for measure in MEASURES]), [])
+        if not any(_alike(first, choice) and _tells(first, choice) for first in earlier):
+            earlier.append(choice)
+            kept.append(choice)
+    alone = len(kept) == 1 and not kept[0].snapshot.history.draws_nothing
+    return tuple(choices if alone else kept)
+
+
+def _tells(a: Selection, b: Selection) -> bool:
+    """Return whether equal scores tell a copy: of many tasks, or else the records of whole trials.
+
+    One number, or a few that were rounded, may be equal by chance.
+    """
+    if len(a.novel_tasks) > 1:
+        return True
+    numbers = [
+        np.concatenate([*trial.curves.values(), *(t.means for t in trial.scores.values())])
+        for trial in (a.snapshot.history, b.snapshot.history)
+    ]
+    known = np.isfinite(numbers[0]).sum()
+    return bool(known >= TELLING and np.array_equal(*numbers, equal_nan=True))
 
 
 def identical(choices: Sequence[Selection]) -> bool:

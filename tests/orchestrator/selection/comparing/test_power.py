@@ -227,3 +227,20 @@ def test_a_plan_takes_what_draws_nothing_as_it_is() -> None:
     assert seeds.more is None or seeds.more[(pair.a, pair.b).index("A")] == 0
     (both,) = planned(fixed, 0.001)
     assert [way.what for way in both.ways] == ["tasks"]
+
+
+def test_without_tasks_only_whole_records_tell_a_copy() -> None:
+    """Two seeds of a table may have one number, or the chosen snapshot's, in common by chance."""
+    means = [
+        replace(t, scores={k: ScoreTable.from_means(s.means) for k, s in t.scores.items()})
+        for t in ABC
+    ]
+    again = copied(means, 0, 7)
+    selected = select(again, ["val"], ["val"])
+    assert selected.copies("A", selected.strategies[0]) == {7: 0}
+    chance = []
+    for t in again:  # other losses: the seed reached the training, and its scores are rounded
+        loss = np.full(3, 1.0 + t.seed)
+        chance.append(replace(t, curves={**t.curves, "train_loss": loss}))
+    selected = select(chance, ["val"], ["val"])
+    assert selected.copies("A", selected.strategies[0]) == {}

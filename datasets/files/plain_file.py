@@ -1,10 +1,9 @@
-"""What is opened of a stranger: plain files, of a bounded size."""
+"""What is opened of a stranger: plain files."""
 
 import stat
 from pathlib import Path
 
 from fsl_sweep.orchestrator.errors import BadData
-from fsl_sweep.orchestrator.text.printed import on_disk
 
 _KINDS = {
     stat.S_IFLNK: "symbolic link",
@@ -20,13 +19,13 @@ def kind_of(mode: int) -> str:
     return _KINDS.get(stat.S_IFMT(mode), "device")
 
 
-def check_plain(path: Path, most_bytes: int | None = None) -> None:
+def check_plain(path: Path) -> None:
     """Check a path before it is opened: a pipe makes its reader wait, a device may have no end.
 
     A path with nothing behind it, or with a folder, is left to what opens it.
 
     Raises:
-        BadData: a pipe, socket or device is there, or a file of more than ``most_bytes``.
+        BadData: a pipe, socket or device is there.
     """
     try:
         status = path.stat()
@@ -34,6 +33,3 @@ def check_plain(path: Path, most_bytes: int | None = None) -> None:
         return
     if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
         raise BadData(f"{path} is a {kind_of(status.st_mode)}, not a file; copy it into a file.")
-    if most_bytes is not None and status.st_size > most_bytes:
-        size, most = on_disk(status.st_size), on_disk(most_bytes)
-        raise BadData(f"{path} has {size}, and no file of its kind has more than {most}.")

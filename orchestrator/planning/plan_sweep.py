@@ -13,6 +13,7 @@ from fsl_sweep.learners.metadl.submissions import SUBMISSIONS
 from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.errors import ConfigError, did_you_mean
 from fsl_sweep.orchestrator.planning.configuration import ConfigurationResolver
+from fsl_sweep.orchestrator.planning.early_stopping import check_scheduler
 from fsl_sweep.orchestrator.planning.method import factors_of, trials_of
 from fsl_sweep.orchestrator.planning.part import Part
 from fsl_sweep.orchestrator.planning.protocols import (
@@ -60,6 +61,8 @@ def _planned(config: SweepConfig) -> Plan:
     trials = [trial for method in methods for trial in trials_of(method)]
     cautions = dict.fromkeys(caution for method in methods for caution in method.cautions)
     protocols = planned_protocols(config)
+    if config.scheduler:
+        check_scheduler(config.scheduler, trials)
     check_suitable(protocols, [learner for method in methods for learner in method.learners])
     return Plan(
         name=config.name,
@@ -69,6 +72,7 @@ def _planned(config: SweepConfig) -> Plan:
         protocols=protocols,
         keep=config.keep,
         record=config.record,
+        scheduler=config.scheduler,
         places=_places(config, protocols),
         resources=config.resources,
         selectors=_selectors(config),
@@ -135,6 +139,7 @@ def _selectors(config: SweepConfig) -> Selectors:
 def _sweep_digest(config: SweepConfig) -> str:
     """Hash what a sweep trains and compares, not its protocols, data paths or cores."""
     without = {"resources", "retries", "episode", "measure", "keep", "record", "laptop"}
+    without.add("scheduler")  # which trains part of the same grid
     if config.cross_validation is None:
         without.add("cross_validation")
     plain = config.model_dump(mode="json", exclude=without)

@@ -16,6 +16,7 @@ from fsl_sweep.orchestrator.records.protocol import (
     PlannedProtocol,
     Recorded,
 )
+from fsl_sweep.orchestrator.records.scheduler import Scheduler
 from fsl_sweep.orchestrator.records.spec import (
     Fold,
     Resources,
@@ -72,6 +73,7 @@ class Plan:
         selectors: the strategies that the file asks for.
         parts: name, source and version of every learner, backbone, benchmark in use.
         cautions: what a user should know before relying on the plan.
+        scheduler: the rule by which configurations are stopped early, if any.
         stands_in: of a laptop variant, what stands in for what; else empty.
         trials: in the order of the file: method, configuration, seed; the full trial, then those
             of its class folds.
@@ -89,6 +91,7 @@ class Plan:
     parts: Mapping[str, Any]
     cautions: tuple[Text, ...] = ()
     # Written only where there is something to say.
+    scheduler: Annotated[Scheduler | None, Field(exclude_if=lambda rule: rule is None)] = None
     stands_in: Annotated[Text, Field(exclude_if=lambda text: not text)] = ""
     trials: tuple[PlannedTrial, ...]
 

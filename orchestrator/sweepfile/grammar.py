@@ -20,6 +20,7 @@ from fsl_sweep.orchestrator.records.protocol import (
     Weight,
     Which,
 )
+from fsl_sweep.orchestrator.records.scheduler import Scheduler
 from fsl_sweep.orchestrator.records.spec import (
     Budget,
     CrossValidation,
@@ -102,6 +103,7 @@ class SweepConfig(Model):
     measure: dict[str, MeasureConfig] = Field(default={})
     keep: Kept = "all"
     record: Recorded = "counts"
+    scheduler: Scheduler | None = None
     resources: Resources = Resources()
     retries: Annotated[int, Field(ge=0, le=1000)] = 2
     budget: Budget | None = None

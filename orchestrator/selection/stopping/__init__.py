@@ -1,0 +1,1 @@
+"""Early stopping: which configurations are trained on, decided from the records only."""

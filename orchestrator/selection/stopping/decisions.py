@@ -1,0 +1,135 @@
+"""What a scheduler decides from the records of a sweep: who is trained how far, and who is stopped.
+
+It depends on the plan and the records only: the order in which trials arrive, the number of workers
+and kills change nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fsl_sweep.orchestrator.records.measures import SHOWN_AS, TrialHistory
+from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.records.scheduler import Scheduler
+from fsl_sweep.orchestrator.selection.stopping.rules import Ruling, rule
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What is to be done with the trials of a plan. One that is in neither is trained to its end.
+
+    Attributes:
+        until: the trials that wait at a rung, and its epoch.
+        stopped: the trials that no method trains on, and why.
+    """
+
+    until: dict[str, int]
+    stopped: dict[str, str]
+
+
+def decide(plan: Plan, scheduler: Scheduler, histories: Iterable[TrialHistory]) -> Decisions:
+    """Decide about each trial of a plan.
+
+    Args:
+        plan: the sweep.
+        scheduler: how.
+        histories: one for each planned trial, of the main protocol.
+    """
+    methods: dict[str, dict[str, list[TrialHistory]]] = defaultdict(lambda: defaultdict(list))
+    for trial in histories:
+        methods[trial.method][trial.configuration].append(trial)
+    until: dict[str, list[int]] = defaultdict(list)
+    stopped: dict[str, list[str]] = defaultdict(list)
+    for configurations in methods.values():
+        contest = _Contest(plan, scheduler, list(configurations.values()))
+        for trials, epoch, reason in contest.outcomes():
+            for trial in trials:
+                until[trial.trial].append(epoch)
+                if reason:
+                    stopped[trial.trial].append(reason)
+    # A trial that two methods share goes as far as either wants it to.
+    last = {trial: spec.epochs for trial, spec in plan.specs.items()}
+    return Decisions(
+        {
+            trial: max(epochs)
+            for trial, epochs in until.items()
+            if max(epochs) < last[trial] and len(stopped[trial]) < len(epochs)
+        },
+        {t: "; ".join(why) for t, why in stopped.items() if why and len(why) == len(until[t])},
+    )
+
+
+class _Contest:
+    """The configurations of one method, in plan order, each with its seeds and folds."""
+
+    def __init__(
+        self, plan: Plan, scheduler: Scheduler, configurations: Sequence[Sequence[TrialHistory]]
+    ) -> None:
+        self._scheduler, self._configurations, self._specs = scheduler, configurations, plan.specs
+        specs = (plan.specs[trials[0].trial] for trials in configurations)
+        # Up to the last rung all have the same ones.
+        self._recorded = min((spec.recorded_epochs for spec in specs), key=lambda e: e[-1])
+
+    def outcomes(self) -> Iterator[tuple[Sequence[TrialHistory], int, str]]:
+        """Yield each configuration's trials, the epoch that they may reach, and why no further."""
+        going = self._configurations
+        for rung in self._scheduler.rungs(self._recorded):
+            if len(going) <= self._scheduler.finalists:
+                break
+            epochs = [epoch for epoch in self._recorded if epoch <= rung]
+            scores = [self._scores(trials, epochs) for trials in going]
+            if any(part is None for part in scores):
+                yield from ((trials, rung, "") for trials in going)
+                return
+            ruling = rule(self._scheduler, np.array(scores))
+            for place, trials in enumerate(going):
+                if not ruling.goes_on[place]:
+                    yield trials, rung, self._reason(ruling, place, rung)
+            going = [trials for trials, on in zip(going, ruling.goes_on, strict=True) if on]
+        yield from ((trials, self._specs[trials[0].trial].epochs, "") for trials in going)
+
+    def _scores(self, trials: Sequence[TrialHistory], epochs: Sequence[int]) -> np.ndarray | None:
+        """Return the metric ``[seeds, epochs]``, averaged over folds; None if some is missing."""
+        groups: dict[int, list[np.ndarray]] = defaultdict(list)
+        for trial in trials:
+            if (curve := self._curve(trial, epochs)) is None:
+                return None
+            groups[trial.seed].append(curve)
+        return np.array([np.mean(groups[seed], axis=0) for seed in sorted(groups)])
+
+    def _curve(self, trial: TrialHistory, epochs: Sequence[int]) -> np.ndarray | None:
+        """Return the metric at these epochs, larger ones better; None if it is not there yet.
+
+        A trial that diverged has NaN from there on, and one that its budget ended its last value.
+        """
+        metric = self._scheduler.metric
+        scores = (
+            -trial.curves["train_loss"]
+            if metric == "train_loss"
+            else trial.scores[metric, "selection"].means
+        )
+        known = dict(zip(trial.epochs.tolist(), scores.tolist(), strict=True))
+        curve = np.array([known.get(epoch, np.nan) for epoch in epochs])
+        if trial.diverged or not np.isnan(curve).any():
+            return curve
+        if trial.end is None or trial.end.status != "budget" or trial.unmeasured:
+            return None
+        last = np.maximum.accumulate(np.where(np.isnan(curve), -1, np.arange(len(curve))))
+        return np.where(last < 0, np.nan, curve[last])
+
+    def _reason(self, ruling: Ruling, place: int, rung: int) -> str:
+        mean, cut = (self._shown(value) for value in (ruling.means[place], ruling.cut))
+        return (
+            f"{self._scheduler.name} at epoch {rung}: rank {ruling.ranks[place]} of "
+            f"{len(ruling.ranks)} by {SHOWN_AS[self._scheduler.metric]} ({mean}); "
+            f"{ruling.limit}: {cut}"
+        )
+
+    def _shown(self, score: float) -> str:
+        if not np.isfinite(score):
+            return "diverged"
+        if self._scheduler.metric == "train_loss":
+            return f"{-score:.4f}"
+        return f"{100 * score:.2f} %"

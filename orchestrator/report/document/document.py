@@ -81,6 +81,7 @@ def progress(completeness: Completeness) -> Iterable[blocks.Block]:
     text = f"{counted(completeness.planned, 'trial')} planned, {completeness.done} done"
     if late := completeness.budget - completeness.stopped_early:
         text += f" ({late} stopped by {'its' if late == 1 else 'their'} budget)"
+    text += f", {completeness.early.trials} stopped early" if completeness.early else ""
     text += f", {completeness.diverged} diverged" if completeness.diverged else ""
     text += f", {completeness.failed} failed"
     if completeness.stopped_early:
@@ -91,6 +92,8 @@ def progress(completeness: Completeness) -> Iterable[blocks.Block]:
         missing = f"{completeness.missing} missing. Only complete seeds are shown; not done:"
         yield blocks.Paragraph(f"{text}, {missing}", "alarm")
         yield blocks.Bullets(tuple(map(_problem, completeness.problems)))
+    if completeness.early:
+        yield blocks.Paragraph(wording.early_stopping(completeness.early))
 
 
 def _unmeasured(report: RunContent) -> Iterable[blocks.Block]:

@@ -13,7 +13,7 @@ from fsl_sweep.learners.metadl.submissions import SUBMISSIONS
 from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.errors import ConfigError, did_you_mean
 from fsl_sweep.orchestrator.planning.configuration import ConfigurationResolver
-from fsl_sweep.orchestrator.planning.method import factors_of, trials_of
+from fsl_sweep.orchestrator.planning.method import check_epochs, factors_of, trials_of
 from fsl_sweep.orchestrator.planning.part import Part
 from fsl_sweep.orchestrator.planning.protocols import (
     check_suitable,
@@ -58,6 +58,7 @@ def _planned(config: SweepConfig) -> Plan:
     ]
     _check_size(methods)
     trials = [trial for method in methods for trial in trials_of(method)]
+    _check_shared(trials)
     cautions = dict.fromkeys(caution for method in methods for caution in method.cautions)
     protocols = planned_protocols(config)
     check_suitable(protocols, [learner for method in methods for learner in method.learners])
@@ -112,6 +113,17 @@ def _check_size(methods: Sequence[ConfigurationResolver]) -> None:
             "values, or draw some of the combinations: write 'choice' in place of 'grid', and how "
             "many to draw as 'samples'",
         )
+
+
+def _check_shared(trials: Sequence[PlannedTrial]) -> None:
+    """Refuse methods that share a trial and train it to other epochs."""
+    planned: dict[str, PlannedTrial] = {}
+    for trial in trials:
+        other = planned.setdefault(trial.id, trial)
+        try:
+            check_epochs(trial.spec, other.spec, f"{other.method} and {trial.method}")
+        except ConfigError as error:
+            raise ConfigError("", f"methods.{trial.method}.{error.path}", error.problem) from None
 
 
 def _selectors(config: SweepConfig) -> Selectors:

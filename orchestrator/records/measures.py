@@ -5,7 +5,7 @@ maximum over snapshots is never reported on the tasks it was maximised on.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -21,7 +21,7 @@ SHOWN_AS = {"base": "BaseGen", "val": "ValGen", "novel": "NovelGen", "train_loss
 
 CURVES = ("train_loss", "learning_rate", "train_seconds", "evaluation_seconds")
 
-Status = Literal["done", "failed", "diverged", "budget"]
+Status = Literal["done", "stopped", "failed", "diverged", "budget"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 
@@ -89,14 +89,17 @@ class TrialEnd:
 
     Attributes:
         status: ``budget`` where the time budget stopped it, ``diverged`` where its loss, a weight
-            or an answer became NaN or infinite: an outcome of training, not a failure.
+            or an answer became NaN or infinite: an outcome of training, not a failure; ``stopped``
+            where a rule ended it that compares trials.
         reason: why it failed, diverged or was stopped.
         retriable: whether running the sweep again tries it again.
+        trained: how many epochs it was trained; None where that is not known.
     """
 
     status: Status
     reason: str = ""
     retriable: bool = False
+    trained: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.errors import ConfigError, did_you_mean
 from fsl_sweep.orchestrator.planning.configuration import ConfigurationResolver
 from fsl_sweep.orchestrator.planning.early_stopping import check_scheduler
-from fsl_sweep.orchestrator.planning.method import factors_of, trials_of
+from fsl_sweep.orchestrator.planning.method import check_epochs, factors_of, trials_of
 from fsl_sweep.orchestrator.planning.part import Part
 from fsl_sweep.orchestrator.planning.protocols import (
     check_suitable,
@@ -59,6 +59,7 @@ def _planned(config: SweepConfig) -> Plan:
     ]
     _check_size(methods)
     trials = [trial for method in methods for trial in trials_of(method)]
+    _check_shared(trials)
     cautions = dict.fromkeys(caution for method in methods for caution in method.cautions)
     protocols = planned_protocols(config)
     if config.scheduler:
@@ -116,6 +117,17 @@ def _check_size(methods: Sequence[ConfigurationResolver]) -> None:
             "values, or draw some of the combinations: write 'choice' in place of 'grid', and how "
             "many to draw as 'samples'",
         )
+
+
+def _check_shared(trials: Sequence[PlannedTrial]) -> None:
+    """Refuse methods that share a trial and train it to other epochs."""
+    planned: dict[str, PlannedTrial] = {}
+    for trial in trials:
+        other = planned.setdefault(trial.id, trial)
+        try:
+            check_epochs(trial.spec, other.spec, f"{other.method} and {trial.method}")
+        except ConfigError as error:
+            raise ConfigError("", f"methods.{trial.method}.{error.path}", error.problem) from None
 
 
 def _selectors(config: SweepConfig) -> Selectors:

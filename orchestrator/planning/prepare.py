@@ -39,7 +39,7 @@ class Prepared:
         """
         from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
 
-        return plan_sweep(self.sweep)
+        return self.ledger.with_its_ids(plan_sweep(self.sweep))
 
     def opened(self) -> tuple[Plan, dict[str, Benchmark]]:
         """Open the data, which may take a while; return the plan on these data, and the benchmarks.

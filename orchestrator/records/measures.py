@@ -5,7 +5,7 @@ maximum over snapshots is never reported on the tasks it was maximised on.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -93,11 +93,13 @@ class TrialEnd:
             training, not a failure.
         reason: why it failed, diverged or was stopped.
         retriable: whether running the sweep again tries it again.
+        trained: how many epochs it was trained; None where that is not known.
     """
 
     status: Status
     reason: str = ""
     retriable: bool = False
+    trained: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
-from fsl_sweep.orchestrator.records.model import Text, digest
+from fsl_sweep.orchestrator.records.model import Text
 from fsl_sweep.orchestrator.records.protocol import (
     MAIN,
     Kept,
@@ -22,7 +22,8 @@ from fsl_sweep.orchestrator.records.spec import (
     Resources,
     Selectors,
     TrialSpec,
-    configuration_of,
+    configurations_of,
+    ids_of,
 )
 from fsl_sweep.orchestrator.text.printed import counted
 
@@ -54,6 +55,25 @@ class PlannedTrial:
     def fold(self) -> int | None:
         """Return the number of the class fold, or None for the full trial."""
         return None if self.spec.fold is None else self.spec.fold.index
+
+    @property
+    def formerly(self) -> "PlannedTrial":
+        """Return the same trial with the id that it had while ids depended on ``epochs``."""
+        spec = self.spec.model_copy(update={"epochs_in_id": True})
+        return replace(self, id=spec.id, spec=spec)
+
+    def checked(self) -> "PlannedTrial":
+        """Return it as one of the kind of id that was recorded.
+
+        Raises:
+            ValueError: its id, which is the name of a folder, or its configuration is of no kind.
+        """
+        canonical = self.spec.canonical()
+        known = {"id": ids_of(canonical), "configuration": configurations_of(canonical)}
+        for key, ids in known.items():
+            if (recorded := getattr(self, key)) not in ids:
+                raise ValueError(f"{key}: {recorded!r} is not that of its spec")
+        return self if self.id == known["id"][0] else self.formerly
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,14 +237,13 @@ class Plan:
             raise ValueError("it plans no trials, or no main protocol")
         if any(protocol.fingerprint is None for protocol in plan.protocols):
             raise ValueError("it does not say which data its protocols measure on")
+        trials: list[PlannedTrial] = []
         for number, trial in enumerate(plan.trials):
-            canonical = trial.spec.canonical()
-            # The id is the name of a folder, which must be inside the run folder.
-            ids = {"id": digest(canonical), "configuration": configuration_of(canonical)}
-            for key, hashed in ids.items():
-                if (recorded := getattr(trial, key)) != hashed:
-                    raise ValueError(f"trials.{number}.{key}: {recorded!r} is not that of its spec")
-        return plan
+            try:
+                trials.append(trial.checked())
+            except ValueError as failure:
+                raise ValueError(f"trials.{number}.{failure}") from None
+        return replace(plan, trials=tuple(trials))
 
 
 @cache

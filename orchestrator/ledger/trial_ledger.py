@@ -264,6 +264,15 @@ class TrialLedger:
         """Return epochs that have a file of weights, damaged or not, ascending. Raises Damaged."""
         return numbers(self.folder / SNAPSHOTS, "safetensors")
 
+    def heard(self) -> tuple[float, float] | None:
+        """Return when it was begun last, and when it recorded anything last; None if never begun.
+
+        Both are in seconds since 1970, of a trial that has not ended.
+        """
+        begun, epochs = self.folder.written("spec.json"), self.training.epochs()
+        recorded = self.folder.written(record_name(epochs[-1])) if epochs else None
+        return None if begun is None else (begun, max(begun, recorded or begun))
+
     def snapshot_size(self, epoch: int) -> int:
         """Return the bytes of the weights after an epoch; 0 where they are not there."""
         return self.folder.size(snapshot_name(epoch))

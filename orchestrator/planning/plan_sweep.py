@@ -76,6 +76,7 @@ def _planned(config: SweepConfig) -> Plan:
         scheduler=config.scheduler,
         places=_places(config, protocols),
         resources=config.resources,
+        method_resources={m.method: m.resources for m in methods if m.resources},
         selectors=_selectors(config),
         parts=_parts(trials),
         cautions=(*in_distribution_cautions(benchmark, trials), *cautions),
@@ -150,12 +151,15 @@ def _selectors(config: SweepConfig) -> Selectors:
 
 def _sweep_digest(config: SweepConfig) -> str:
     """Hash what a sweep trains and compares, not its protocols, data paths or cores."""
-    without = {"resources", "retries", "episode", "measure", "keep", "record", "laptop"}
-    without.add("scheduler")  # which trains part of the same grid
+    # A scheduler trains part of the same grid.
+    without = {"resources", "retries", "stall", "scheduler"}
+    without |= {"episode", "measure", "keep", "record", "laptop"}
     if config.cross_validation is None:
         without.add("cross_validation")
     plain = config.model_dump(mode="json", exclude=without)
     plain["benchmark"].pop("root", None)
+    for method in plain["methods"].values():
+        method.pop("resources", None)
     plain["evaluation"] = {"every": config.evaluation.every}
     return digest(plain)
 

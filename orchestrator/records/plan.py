@@ -90,6 +90,7 @@ class Plan:
         places: where benchmarks were read from: the trained one's under ``main``, those of other
             protocols under their names; None for data that is generated or was prepared before.
         resources: what a trial reserves as it is trained or measured.
+        method_resources: of the methods that ask for others.
         selectors: the strategies that the file asks for.
         parts: name, source and version of every learner, backbone, benchmark in use.
         cautions: what a user should know before relying on the plan.
@@ -107,6 +108,10 @@ class Plan:
     record: Recorded = "counts"
     places: Mapping[str, str | None] = field(default_factory=dict)
     resources: Resources = field(default_factory=Resources)
+    # Written only where there are any.
+    method_resources: Annotated[
+        Mapping[str, Resources], Field(exclude_if=lambda some: not some)
+    ] = field(default_factory=dict)
     selectors: Selectors
     parts: Mapping[str, Any]
     cautions: tuple[Text, ...] = ()
@@ -124,6 +129,14 @@ class Plan:
     def specs(self) -> dict[str, TrialSpec]:
         """Return each distinct trial's specification by id, in plan order."""
         return {trial.id: trial.spec for trial in self.trials}
+
+    def resources_of(self, trial: str) -> Resources:
+        """Return what a trial reserves: where methods share it, as the first of them says."""
+        return self.method_resources.get(self._methods[trial], self.resources)
+
+    @cached_property
+    def _methods(self) -> dict[str, str]:
+        return {trial.id: trial.method for trial in reversed(self.trials)}
 
     @property
     def records_answers(self) -> bool:

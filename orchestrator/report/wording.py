@@ -157,17 +157,6 @@ def unmeasured(count: int, planned: PlannedProtocol, as_planned: bool) -> str:
     )
 
 
-def duration(seconds: float) -> str:
-    """Write seconds as ``42 s``, ``3 min 20 s`` or ``5 h 02 min``."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    if minutes < 60:
-        return f"{minutes} min {rest:02d} s"
-    return f"{minutes // 60} h {minutes % 60:02d} min"
-
-
 def claims(
     summaries: Sequence[Summary], resampled: bool, partly: PlannedProtocol | None = None
 ) -> str:

@@ -7,7 +7,14 @@ the sweep is planned. This module only knows shapes and ranges.
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
 from fsl_sweep.orchestrator.records.model import Count, Epochs, Model, Named, Seed
 from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID
@@ -28,6 +35,12 @@ from fsl_sweep.orchestrator.records.spec import (
     Resources,
     Selectors,
 )
+from fsl_sweep.orchestrator.text.durations import seconds_of
+
+
+def _seconds(written: Any) -> float:
+    """Return the seconds of a duration. Raises ValueError."""
+    return written if isinstance(written, float) else seconds_of(str(written))
 
 
 def plain_name(name: str) -> str:
@@ -106,6 +119,7 @@ class SweepConfig(Model):
     scheduler: Scheduler | None = None
     resources: Resources = Resources()
     retries: Annotated[int, Field(ge=0, le=1000)] = 2
+    stall: Annotated[float, BeforeValidator(_seconds)] | None = None
     budget: Budget | None = None
     laptop: dict[str, Any] | None = None
 

@@ -16,6 +16,7 @@ from fsl_sweep.orchestrator.report.document.forest import forest
 from fsl_sweep.orchestrator.report.document.glossary import WORDS
 from fsl_sweep.orchestrator.selection.completeness import Completeness
 from fsl_sweep.orchestrator.selection.results import LeftOut
+from fsl_sweep.orchestrator.text.durations import duration
 from fsl_sweep.orchestrator.text.printed import counted
 
 LISTED = 200
@@ -142,8 +143,7 @@ def _cost(report: RunContent) -> Iterable[blocks.Block]:
         train, evaluation, everywhere = cost
         over = "all trials" if everywhere else "those trials whose times were recorded"
         yield blocks.Paragraph(
-            f"{wording.duration(train)} of training and {wording.duration(evaluation)} of "
-            f"measuring, over {over}."
+            f"{duration(train)} of training and {duration(evaluation)} of measuring, over {over}."
         )
 
 

@@ -87,6 +87,9 @@ class PlainProgress(SweepListener):
         """Show why a trial failed that is tried again."""
         self._note(f"{self._labels[trial]}  failed, trying again: {reason}")
 
+    def paused(self, trial: str) -> None:
+        """Say nothing: the trial waits at a rung."""
+
     def ended(self, trial: str, end: TrialEnd) -> None:
         """Show how a trial ended, and what is left."""
         self._ended[end.status] += 1
@@ -152,6 +155,11 @@ class LiveProgress(PlainProgress):
         if trial not in self._rows:
             label, epochs = one_line(self._labels[trial]), self._epochs[trial]
             self._rows[trial] = self._bars.add_task(label, total=epochs, shown="")
+
+    def paused(self, trial: str) -> None:
+        """Take away its row; it comes again where the trial goes on."""
+        if trial in self._rows:
+            self._bars.remove_task(self._rows.pop(trial))
 
     def _show(self, trial: str, text: str) -> None:
         self._bars.update(self._rows[trial], completed=self._reached[trial], shown=text)

@@ -56,6 +56,9 @@ def run(
         str | None,
         typer.Option(metavar="DURATION", help="Stop tidily after this time, such as 3h50m."),
     ] = None,
+    everything: Annotated[
+        bool, typer.Option("--complete", help="Train what a scheduler stopped, too.")
+    ] = False,
     address: Address = None,
     laptop: Laptop = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; run nothing.")] = False,
@@ -76,7 +79,7 @@ def run(
         return show_plan(prepared)
 
     following = partial(followed, prepared.ledger, progress)
-    done = execute(prepared, address, following, _remark, until=limit)
+    done = execute(prepared, address, following, _remark, until=limit, complete=everything)
     complete = _report(prepared.ledger.path, changed=done.ran + done.measured > 0)
     if done.unmeasured:
         say_unmeasured(done)

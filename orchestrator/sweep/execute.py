@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.planning.early_stopping import scheduler_remarks
 from fsl_sweep.orchestrator.planning.prepare import Prepared
 from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd
 from fsl_sweep.orchestrator.records.plan import Plan
@@ -22,6 +23,7 @@ from fsl_sweep.orchestrator.sweep.listener import SweepListener
 from fsl_sweep.orchestrator.sweep.process import RESUMES, Job, RayProcess, TimeIsUp
 from fsl_sweep.orchestrator.sweep.users import pickled
 from fsl_sweep.orchestrator.text.printed import counted
+from fsl_sweep.orchestrator.upkeep.early_stopping import advance
 from fsl_sweep.orchestrator.upkeep.pruning import LOST, prunable, prune, prune_ended
 from fsl_sweep.orchestrator.upkeep.recording import locked, note_environment, write_tasks
 from fsl_sweep.orchestrator.upkeep.remaining import Todo, check_there, to_measure
@@ -84,6 +86,7 @@ def execute(
     notify: Callable[[str], None] = lambda _: None,
     callbacks: Sequence[Any] = (),
     until: float | None = None,
+    complete: bool = False,
 ) -> Executed:
     """Train every pending trial, measure what is missing, and prune; without any of it, no Ray.
 
@@ -94,6 +97,7 @@ def execute(
         notify: called with each remark about the run folder.
         callbacks: of Tune, which run in the process that holds Ray.
         until: seconds from now, after which nothing more is begun or waited for.
+        complete: whether to train what a scheduler stops or stopped, too.
 
     Raises:
         UserError: the data is missing or does not fill an episode, the run folder is in use, a
@@ -117,12 +121,15 @@ def execute(
         to_measure(ledger, plan, known, chosen.difference(again))
         for remark in set_aside(ledger, plan, prepared.retry, again) if prepared.retry else ():
             notify(remark)
-        pending = [trial for trial in ledger.pending(plan) if trial in chosen]
+        for remark in [] if complete else scheduler_remarks(plan):
+            notify(remark)
+        pending = [*advance(ledger, plan, chosen, complete)]
         if pending and plan.keep != "all":
             notify(f"keep: {plan.keep}. {LOST[plan.keep]}")
         config = prepared.sweep.config
         jobs = _Jobs(ledger, plan, config.retries, starting, following, notify, stack, ray)
         jobs.stall = config.stall
+        jobs.whole = complete
         done = jobs.all(pending, chosen)
         left = {trial: ledger.trial(trial).read_end() for trial in ledger.pending(plan)}
         if not (left or done.unmeasured or done.stopped):
@@ -174,12 +181,13 @@ class _Jobs:
     stack: ExitStack
     ray: RayProcess | None = None
     stall: float | None = None
+    whole: bool = False
 
     def all(self, pending: Sequence[str], chosen: Collection[str]) -> Executed:
         """Train the pending trials, and measure what the sweep file asks for of the chosen ones."""
         try:
             if pending:
-                self.run(pending)
+                self.train(pending, chosen)
             done = self.measure(self.plan.requested, chosen)
         except TimeIsUp:
             self.notify(f"The time is up. {RESUMES}")
@@ -190,21 +198,49 @@ class _Jobs:
             self.ray.stop()
         return done
 
-    def run(self, trials: Sequence[str], todo: Mapping[str, Todo] | None = None) -> tuple[str, ...]:
-        """Train these trials, or measure what is to do of them; gives why some failed."""
+    def train(self, pending: Sequence[str], chosen: Collection[str]) -> None:
+        """Train the chosen trials, of which these are pending: rung by rung with a scheduler."""
+        tried: set[tuple[str, int]] = set()
+        ends = _Ends(self.ledger, self.plan, self.plan.kept_while_training == "chosen", self.notify)
+        waiting = [trial for trial in self.ledger.pending(self.plan) if trial in chosen]
+        with self.following(self.plan, waiting or pending, None) as listeners:
+            heard = [ends, *listeners]
+
+            def stopped(trial: str, end: TrialEnd) -> None:
+                for listener in heard:
+                    listener.ended(trial, end)
+
+            while may := advance(self.ledger, self.plan, chosen, self.whole, stopped):
+                if may.items() <= tried:
+                    break
+                self._on_ray([*may], heard, until=may)
+                tried |= may.items()
+                if self.plan.scheduler is None or self.whole:
+                    break
+
+    def run(self, trials: Sequence[str], todo: Mapping[str, Todo]) -> tuple[str, ...]:
+        """Measure what is to do of these trials; gives why some failed."""
+        ends = _Ends(self.ledger, self.plan, False, self.notify)
+        with self.following(self.plan, trials, todo) as listeners:
+            self._on_ray(trials, [ends, *listeners], todo)
+        first, more = [*ends.reasons][:_REASONS], len(ends.reasons) - _REASONS
+        return (*first, f"and {counted(more, 'other reason')}") if more > 0 else tuple(first)
+
+    def _on_ray(
+        self,
+        trials: Sequence[str],
+        listeners: Sequence[SweepListener],
+        todo: Mapping[str, Todo] | None = None,
+        until: Mapping[str, int] | None = None,
+    ) -> None:
         if self.ray is None:
             self.ray = self.stack.enter_context(self.starting(len(trials)))
         # Before the lock on the folder that its workers write to is released.
         self.stack.callback(self.ray.stop)
         note_environment(self.ledger)
         plan, ids = self.plan, tuple(self.plan.seed_by_seed(trials))
-        job = Job(self.ledger.path, plan, ids, todo, self.retries, self.stall)
-        prunes = todo is None and plan.kept_while_training == "chosen"
-        ends = _Ends(self.ledger, plan, prunes, self.notify)
-        with self.following(plan, trials, todo) as listeners:
-            self.ray.run(job, [ends, *listeners])
-        first, more = [*ends.reasons][:_REASONS], len(ends.reasons) - _REASONS
-        return (*first, f"and {counted(more, 'other reason')}") if more > 0 else tuple(first)
+        job = Job(self.ledger.path, plan, ids, todo, self.retries, self.stall, until)
+        self.ray.run(job, listeners)
 
     def measure(self, protocols: Sequence[PlannedProtocol], trials: Collection[str]) -> Executed:
         """Measure what is missing under these protocols, as far as these trials have ended.

@@ -134,6 +134,7 @@ class TuneReporter(tune.Callback):
     def begin(self, job: Job) -> None:
         """Report on this job from now on."""
         self._ledger, self.left = Ledger(job.run), {*job.trials}
+        self._pauses = job.pauses
         self._main, self._measures = job.plan.main.id, job.todo is not None
         methods = {trial.id: trial.method for trial in job.plan.trials}
         self.stalls = Stalls(job.stall, methods)
@@ -216,6 +217,11 @@ class TuneReporter(tune.Callback):
         if not self._measures:
             lost = TrialEnd("failed", "its end was not recorded", retriable=True)
             end = self._ledger.trial(name).read_end() or lost
+            if end is lost and self._pauses(name):
+                self.stalls.forget(name)
+                self.left.discard(name)
+                self._event("paused", name)
+                return
         self._ended(name, end)
 
     def on_trial_recover(

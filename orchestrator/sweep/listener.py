@@ -20,6 +20,9 @@ class SweepListener(Protocol):
     def failed_once(self, trial: str, reason: str) -> None:
         """Hear that a trial failed and will be tried again from its last recorded epoch."""
 
+    def paused(self, trial: str) -> None:
+        """Hear that a trial waits at a rung until others have come there."""
+
     def ended(self, trial: str, end: TrialEnd) -> None:
         """Hear that a trial ended for good."""
 

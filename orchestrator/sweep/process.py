@@ -65,6 +65,7 @@ class Job(NamedTuple):
         trials: ids of the trials.
         todo: what to measure of each of them; None to train them.
         retries: attempts after the first.
+        until: the epoch up to which each is trained now; None to train all to their ends.
         stall: seconds without a record after which a trial hangs; None as of `stalling.Stalls`.
     """
 
@@ -74,6 +75,12 @@ class Job(NamedTuple):
     todo: Mapping[str, Todo] | None = None
     retries: int = 0
     stall: float | None = None
+    until: Mapping[str, int] | None = None
+
+    def pauses(self, trial: str) -> bool:
+        """Return whether it is trained up to a rung, not to its end."""
+        until = (self.until or {}).get(trial)
+        return until is not None and until < self.plan.specs[trial].epochs
 
     @property
     def protocols(self) -> set[str]:
@@ -103,7 +110,8 @@ class Job(NamedTuple):
         device = torch.device("cuda" if self.on_gpu(trial) else "cpu")
         if self.todo is None:
             data, keep = benchmarks[MAIN], plan.kept_while_training
-            yield from Trial(spec, storage, data, plan.main, keep, answers, device).run()
+            training = Trial(spec, storage, data, plan.main, keep, answers, device)
+            yield from training.run((self.until or {}).get(trial))
         else:
             todo = {e: [*map(plan.protocol, names)] for e, names in self.todo[trial].items()}
             yield from Measuring(spec, storage, benchmarks, todo, device, answers).run()

@@ -116,6 +116,9 @@ class LiveView:
     def remark(self, text: str) -> None:
         """Show nothing of what is not about a trial."""
 
+    def paused(self, trial: str) -> None:
+        """Write nothing: more may follow."""
+
     def ended(self, trial: str, end: TrialEnd) -> None:
         """Mark the end of a trial in the HParams tab."""
         if trial in self._last:

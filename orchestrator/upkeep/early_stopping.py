@@ -3,7 +3,7 @@
 Everything is decided from what is recorded (`decide`), and what was decided can be decided again.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import TrialEnd
@@ -11,7 +11,13 @@ from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.selection.stopping.decisions import Decisions, decide
 
 
-def advance(ledger: Ledger, plan: Plan, trials: Collection[str], whole: bool) -> dict[str, int]:
+def advance(
+    ledger: Ledger,
+    plan: Plan,
+    trials: Collection[str],
+    whole: bool = False,
+    stopped: Callable[[str, TrialEnd], None] = lambda *_: None,
+) -> dict[str, int]:
     """Stop the trials that the plan's scheduler stops now; return those to train, and how far.
 
     Args:
@@ -19,6 +25,7 @@ def advance(ledger: Ledger, plan: Plan, trials: Collection[str], whole: bool) ->
         plan: the sweep; without a scheduler, every trial is trained to its end.
         trials: ids of those that are to be run.
         whole: whether to train everything all the same, also what was stopped.
+        stopped: called with each trial that is stopped now, and its end.
 
     Raises:
         MachineFailure: what is decided cannot be recorded.
@@ -33,7 +40,9 @@ def advance(ledger: Ledger, plan: Plan, trials: Collection[str], whole: bool) ->
         end = storage.read_end()
         if reason is not None:
             if end is None or end.retriable:
-                storage.end(TrialEnd("stopped", reason), plan.main.id)
+                end = TrialEnd("stopped", reason)
+                storage.end(end, plan.main.id)
+                stopped(planned.id, end)
             continue
         if end is not None and end.status == "stopped":
             storage.reopen()

@@ -29,6 +29,7 @@ def run_sweep(
     overrides: Sequence[str] = (),
     only: Sequence[str] = (),
     retry: Sequence[str] = (),
+    complete: bool = False,
     address: str | None = None,
     listeners: "Sequence[SweepListener]" = (),
     callbacks: "Sequence[Callback]" = (),
@@ -45,6 +46,7 @@ def run_sweep(
         overrides: ``KEY=VALUE`` texts that change the file, as for ``--set``.
         only: the methods to run; all by default.
         retry: ``failed``, ``diverged`` or ids: trials to run again from the beginning.
+        complete: whether to train what a scheduler stopped, too.
         address: a Ray cluster to join; by default Ray is started on this machine.
         listeners: called with each trial and epoch as it happens, in this process.
         callbacks: Ray Tune callbacks. Copies of them run in the process that holds Ray, and see
@@ -71,7 +73,7 @@ def run_sweep(
     prepared = prepare_variant(source, folder, overrides, only, laptop, retry=retry)
     remarks: list[str] = []
     following = lambda *_: nullcontext(listeners)  # noqa: E731
-    execute(prepared, address, following, remarks.append, callbacks)
+    execute(prepared, address, following, remarks.append, callbacks, complete=complete)
     for remark in remarks:
         warnings.warn(remark, stacklevel=2)
     return load_run(prepared.ledger.path)

@@ -84,7 +84,8 @@ class WithoutRay:
             tell("started", trial)
             for record in job.steps(trial, benchmarks):
                 tell("measured" if job.todo is None else "measured_again", trial, record)
-            tell("ended", trial, storage.read_end())
+            end = storage.read_end()
+            tell(*(("paused", trial) if end is None else ("ended", trial, end)))
 
 
 def finished(run, sweep):

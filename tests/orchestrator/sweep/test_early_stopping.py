@@ -1,0 +1,48 @@
+"""Early stopping on real Ray: it decides what one process decides, and the grid can follow."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import yaml
+from commands import TINY, finished
+
+from fsl_sweep import load_run
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.report import to_json
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
+RULE = {"name": "halving", "grace": 1, "factor": 2, "finalists": 1}
+
+
+def report(folder):
+    """The report without what a clock says."""
+    plain = json.loads(to_json(load_run(folder).report()))
+    plain.pop("cost", None)
+    return plain
+
+
+def ends(folder):
+    ledger = Ledger(folder)
+    return {trial: ledger.trial(trial).read_end() for trial in ledger.trial_ids()}
+
+
+def test_a_run_stops_what_one_process_stops_and_complete_trains_the_rest(tmp_path):
+    sweep = yaml.safe_load(TINY) | {"scheduler": RULE}
+    (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(sweep))
+    alone, grid = finished(tmp_path / "alone", sweep), finished(tmp_path / "grid", TINY)
+    command = [sys.executable, "-m", "fsl_sweep", "run", str(tmp_path / "sweep.yaml")]
+    command += ["-o", str(tmp_path / "run")]
+    first = subprocess.run(command, capture_output=True, text=True)
+    assert first.returncode == 0, first.stderr
+    assert first.stderr.count("stopped: halving at epoch 1: rank 2 of 2 by ValGen") == 4
+    assert "halving by ValGen stopped 2 of 4 configurations (4 trials) at epoch 1" in " ".join(
+        first.stdout.split()
+    )
+    assert ends(tmp_path / "run") == ends(alone)
+    assert report(tmp_path / "run") == report(alone)
+    rest = subprocess.run([*command, "--complete"], capture_output=True, text=True)
+    assert rest.returncode == 0, rest.stderr
+    assert {end.status for end in ends(tmp_path / "run").values()} == {"done"}
+    assert report(tmp_path / "run") == report(grid)

@@ -184,6 +184,11 @@ class TrialHistory:
         return self.end is not None and self.end.status == "diverged"
 
     @property
+    def stopped(self) -> bool:
+        """Return whether a rule ended it that compares trials: it is no candidate."""
+        return self.end is not None and self.end.status == "stopped"
+
+    @property
     def stopped_early(self) -> bool:
         """Return whether its budget stopped it before its first snapshot."""
         return self.end is not None and self.end.status == "budget" and not len(self.epochs)

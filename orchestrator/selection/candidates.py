@@ -13,8 +13,8 @@ from fsl_sweep.orchestrator.selectors import SnapshotSelector
 
 
 def leaves_nothing(trial: TrialHistory) -> bool:
-    """Return whether a trial is no candidate for any strategy: it diverged without a snapshot."""
-    return trial.diverged and not len(trial.epochs)
+    """Return whether a trial is no candidate: it was stopped, or diverged without a snapshot."""
+    return trial.stopped or (trial.diverged and not len(trial.epochs))
 
 
 def candidates_of(

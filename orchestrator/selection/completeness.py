@@ -25,6 +25,8 @@ def why_unusable(trial: TrialHistory) -> str | None:
         return f"unfinished: {counted(count, 'snapshot')} recorded" if count else "not run"
     if trial.end.status == "failed":
         return f"failed: {trial.end.reason or 'no reason recorded'}"
+    if trial.stopped:
+        return f"stopped after epoch {max(trial.epochs, default=0)}: {trial.end.reason}"
     if trial.stopped_early:
         return "stopped by its budget before its first snapshot"
     if len(trial.epochs) == 0 and not trial.diverged:
@@ -36,8 +38,12 @@ def why_unusable(trial: TrialHistory) -> str | None:
 
 
 def gaps_of(trials: Iterable[TrialHistory]) -> list[LeftOut]:
-    """Return the trials that take no part in any selection, and why."""
-    return [LeftOut.of(trial, why) for trial in trials if (why := why_unusable(trial))]
+    """Return the trials that take no part in any selection, and why.
+
+    Those that a rule stopped are no candidates, and nothing lacks without them.
+    """
+    left = (trial for trial in trials if not trial.stopped)
+    return [LeftOut.of(trial, why) for trial in left if (why := why_unusable(trial))]
 
 
 Replicate = tuple[str, int]
@@ -96,7 +102,8 @@ def complete_replicates(histories: Sequence[TrialHistory]) -> list[TrialHistory]
     """Return the trials of each method and seed that has all of its configurations, and folds."""
     full = (trial for trial in histories if trial.fold is None)
     incomplete = {(gap.method, gap.seed) for gap in gaps_of(full)}
-    return [trial for trial in histories if (trial.method, trial.seed) not in incomplete]
+    whole = [trial for trial in histories if (trial.method, trial.seed) not in incomplete]
+    return [trial for trial in whole if not trial.stopped]
 
 
 def _key(trial: TrialHistory) -> tuple[str, str, int]:
@@ -149,6 +156,7 @@ class Completeness:
     Attributes:
         planned, done, diverged, failed, missing: numbers of trials; missing ones are none of
             these: not run, unfinished, or damaged.
+        stopped_by_rule: how many a rule stopped that compares trials: none of these either.
         stopped: those that their time budget stopped, of each method.
         stopped_early: how many of these have no snapshot: neither done, failed nor missing.
         problems: all trials that are neither done nor diverged, and why.
@@ -163,6 +171,7 @@ class Completeness:
     diverged: int
     failed: int
     missing: int
+    stopped_by_rule: int
     stopped: tuple[TrialHistory, ...] = field(repr=False, compare=False)
     stopped_early: int
     problems: tuple[LeftOut, ...]
@@ -199,8 +208,8 @@ class Completeness:
 
     @property
     def trained(self) -> bool:
-        """Return whether every planned trial has an outcome."""
-        return self.ended == self.planned
+        """Return whether every planned trial has an outcome, or was stopped by a rule."""
+        return self.ended + self.stopped_by_rule == self.planned
 
     @property
     def complete(self) -> bool:
@@ -214,14 +223,16 @@ def completeness_of(histories: Sequence[TrialHistory], unmeasured: int) -> Compl
     problems = gaps_of(distinct)
     failed = sum(gap.reason.startswith("failed") for gap in problems)
     early = sum(trial.stopped_early for trial in distinct)
+    by_rule = sum(trial.stopped for trial in distinct)
     outcomes = [trial for trial in histories if why_unusable(trial) is None]
     diverged = len({trial.trial for trial in outcomes if trial.diverged})
     return Completeness(
         planned=len(distinct),
-        done=len(distinct) - len(problems) - diverged,
+        done=len(distinct) - len(problems) - diverged - by_rule,
         diverged=diverged,
         failed=failed,
         missing=len(problems) - failed - early,
+        stopped_by_rule=by_rule,
         stopped=tuple(t for t in histories if t.end is not None and t.end.status == "budget"),
         stopped_early=early,
         problems=tuple(problems),

@@ -83,6 +83,8 @@ def progress(completeness: Completeness) -> Iterable[blocks.Block]:
         text += f" ({late} stopped by {'its' if late == 1 else 'their'} budget)"
     text += f", {completeness.diverged} diverged" if completeness.diverged else ""
     text += f", {completeness.failed} failed"
+    if completeness.stopped_by_rule:
+        text += f", {completeness.stopped_by_rule} stopped early, which are no candidates"
     if completeness.stopped_early:
         text += f", {completeness.stopped_early} stopped by budget before the first snapshot"
     if completeness.trained:

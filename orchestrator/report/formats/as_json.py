@@ -176,6 +176,7 @@ def _run(report: RunContent, metric: Mapping[str, str]) -> dict[str, Any]:
         **{key: getattr(completeness, key) for key in counts},
         "divergence": plain(completeness.divergence),
         "stopped_by_budget": completeness.budget,
+        "stopped_by_rule": completeness.stopped_by_rule,
         "stopped_before_snapshot": completeness.stopped_early,
         "protocol": info.protocol and _protocol(info.protocol),
         "chosen_by": info.chosen_by and _protocol(info.chosen_by),

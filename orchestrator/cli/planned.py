@@ -47,9 +47,12 @@ def show_plan(prepared: Prepared) -> int:
     left = {t: spec for t, spec in plan.specs.items() if t in unfinished or t in retried}
     pending = {trial: spec for trial, spec in left.items() if trial in chosen}
     histories = ledger.histories(plan) if known else []
-    _show_trials(ledger, plan, left, pending, retried)
-    say(f"to train: {planned_work.summary(pending)}")
-    seconds = planned_work.expected_seconds(plan, histories, pending) if histories else None
+    resumed = {**ledger.resumed(pending), **dict.fromkeys(retried, 0)}
+    _show_trials(ledger, plan, left, pending, retried, resumed)
+    say(f"to train: {planned_work.summary(pending, resumed)}")
+    seconds = None
+    if histories:
+        seconds = planned_work.expected_seconds(plan, histories, pending, resumed)
     if seconds is not None:
         expected = duration(seconds)
         say(f"expected: {expected} of trial time, from the pace of those done already")
@@ -57,7 +60,7 @@ def show_plan(prepared: Prepared) -> int:
     say(f"weights: how much they take is said after the first epoch (keep: {plan.keep})")
     if plan.keep != "all":
         say(f"  {LOST[plan.keep]}")
-    _show_remarks(ledger, plan)
+    _show_remarks(ledger, plan, pending)
     if known:
         try:
             to_measure(ledger, plan, plan.requested, plan.specs.keys() - retried)
@@ -100,6 +103,7 @@ def _show_trials(
     left: Mapping[str, TrialSpec],
     pending: Mapping[str, TrialSpec],
     retried: Collection[str],
+    resumed: Mapping[str, int],
 ) -> None:
     say(f"{plan.title}: {plan.counted} of {counted(len(plan.methods), 'method')}")
     say(f"run folder: {ledger.path}")
@@ -107,7 +111,9 @@ def _show_trials(
         label = trial_label(trial.method, trial.hyperparameters, trial.spec.seed, trial.fold)
         state = "to run" if trial.id in pending else "later" if trial.id in left else "done"
         state = "again" if trial.id in retried else state
-        say(f"  {number:4d}  {trial.id}  {state:6}  {label}")
+        of = f"{resumed.get(trial.id)} of {counted(trial.spec.epochs, 'epoch')} done"
+        begun = f"; {of}" if resumed.get(trial.id) else ""
+        say(f"  {number:4d}  {trial.id}  {state:6}  {label}{begun}")
     later = f"; not in --only: {len(left) - len(pending)}" if len(left) > len(pending) else ""
     say(f"done already: {len(plan.specs) - len(left)}; to run: {len(pending)}{later}")
 
@@ -125,6 +131,7 @@ def _show_measuring(
     What ``retried`` trials recorded is set aside, and does not count.
     """
     counts: dict[str, int] = {}
+    recorded = {t.id: [*ledger.trial(t.id).planned_part(t.spec).weights] for t in plan.trials}
     say("to measure:")
     for planned in plan.protocols:
         done = again = 0
@@ -132,11 +139,11 @@ def _show_measuring(
         chosen = {} if every else wanted(ledger, plan, planned.snapshots)
         for trial in plan.specs.keys() - retried if planned.fingerprint is not None else ():
             storage = ledger.trial(trial)
-            epochs = storage.snapshots() if every else chosen.get(trial, ())
+            epochs = recorded[trial] if every else chosen.get(trial, ())
             lacking = len(storage.to_measure(planned.id, epochs, plan.records_answers))
             done += len(epochs) - lacking
             again += 0 if trial in left else lacking
-        total = _snapshots(ledger, plan, planned, left)
+        total = _snapshots(ledger, plan, planned, left, recorded)
         counts[planned.name] = 0 if total is None else max(0, total - done)
         if planned.name == MAIN:  # what is still to be trained is measured as it trains
             counts[MAIN] = again
@@ -148,7 +155,11 @@ def _show_measuring(
 
 
 def _snapshots(
-    ledger: Ledger, plan: Plan, planned: PlannedProtocol, left: Mapping[str, TrialSpec]
+    ledger: Ledger,
+    plan: Plan,
+    planned: PlannedProtocol,
+    left: Mapping[str, TrialSpec],
+    recorded: Mapping[str, Collection[int]],
 ) -> int | None:
     """Count the snapshots that a protocol measures in the end; None while nothing is chosen."""
     if planned.snapshots == "chosen":
@@ -157,7 +168,7 @@ def _snapshots(
         ahead = sum(spec.fold is None for spec in left.values())
         return ahead + sum(trial not in left for trial in wanted(ledger, plan, "last"))
     return sum(
-        len(spec.recorded_epochs if trial in left else ledger.trial(trial).snapshots())
+        len(spec.recorded_epochs if trial in left else recorded[trial])
         for trial, spec in plan.specs.items()
     )
 
@@ -174,9 +185,11 @@ def _show_expected(
         say(f"expected to measure: about {duration(seconds)} of trial time, {how}")
 
 
-def _show_remarks(ledger: Ledger, plan: Plan) -> None:
+def _show_remarks(ledger: Ledger, plan: Plan, pending: Mapping[str, TrialSpec]) -> None:
     for caution in plan.cautions:
         say(f"caution: {caution}")
+    for remark in ledger.going_on(pending):
+        say(remark)
     left_out = ledger.unplanned(plan)
     for name in left_out:
         say(f"no longer planned, left out of the report: {name}")

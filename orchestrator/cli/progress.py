@@ -203,16 +203,19 @@ class SnapshotSize(SweepListener):
             larger = size > 1.1 * max(self._sizes.values(), default=0)
             self._sizes[method] = size
             if larger:
-                say(self._sentence(method, size), sys.stderr)
+                state = self._ledger.trial(trial).resume_size()
+                say(self._sentence(method, size, state), sys.stderr)
 
-    def _sentence(self, method: str, size: int) -> str:
+    def _sentence(self, method: str, size: int, state: int) -> str:
         counts = {trial: len(spec.recorded_epochs) for trial, spec in self._plan.specs.items()}
         total = sum(n * self._sizes.get(self._methods[t], size) for t, n in counts.items())
         keep = self._plan.keep
         fewer = "" if keep == "all" else f", of which `keep: {keep}` leaves fewer"
+        beside = f" The state that each trial goes on from takes {on_disk(state)} more."
         return (
             f"A snapshot of {method} takes {on_disk(size)} on the disk, and all "
             f"{sum(counts.values()):,} of this run about {on_disk(total)}{fewer}."
+            f"{beside if state else ''}"
         )
 
 

@@ -69,7 +69,7 @@ def _show_status(run: RunFolder) -> int:
     say(one_line(_measured(ledger, plan, histories)))
     for line in lines:
         say(one_line(line))
-    ended = sum(counts[outcome] for outcome in ("done", "budget", "diverged"))
+    ended = sum(counts[outcome] for outcome in ("done", "budget", "diverged", "stopped"))
     if ended:
         so_far = "" if ended == len(plan.specs) else " so far"
         say(f"report{so_far}: `{report_command(run)}`")
@@ -86,7 +86,8 @@ def _remarks(history: "TrialHistory", state: str) -> Iterator[str]:
         raised = "; raise `budget.seconds`" if history.stopped_early else ""
         yield f"{begins}: {state}, {history.end.reason}{raised}"
     elif state == "begun":
-        yield f"{begins}: {counted(int(max(history.epochs, default=0)), 'epoch')} recorded"
+        reached = int(max(history.epochs, default=0))
+        yield f"{begins}: {reached} of {counted(history.planned_epochs or 0, 'epoch')} recorded"
     for name in history.damaged:
         yield f"{begins}: damaged, {name}"
 
@@ -127,7 +128,7 @@ def _state(history: "TrialHistory", ledger: "Ledger") -> str:
         return "begun" if begun else "not begun"
     if history.stopped_early:
         return "stopped by its budget before its first snapshot"
-    whole = history.complete or history.end.status == "failed"
+    whole = history.complete or history.end.status in ("failed", "stopped")
     return history.end.status if whole else "not measured"
 
 
@@ -140,7 +141,9 @@ def _measured(ledger: "Ledger", plan: "Plan", histories: Collection["TrialHistor
 
     total = sum(len(history.epochs) for history in histories)
     main, answers = plan.main.id, plan.records_answers
-    left = sum(len(ledger.trial(t).to_measure(main, answers=answers)) for t in plan.specs)
+    left = sum(
+        len(ledger.trial(h.trial).to_measure(main, h.epochs.tolist(), answers)) for h in histories
+    )
     shown = [f"{plan.main.name} {total - left} of {counted(total, 'snapshot')}"]
     for protocol in plan.protocols[1:]:
         epochs = wanted(ledger, plan, protocol.snapshots)
@@ -195,7 +198,8 @@ def prune(
         plan = ledger.planned()
         pruning.check_prunable(ledger, plan)
         there = {trial: ledger.trial(trial).snapshot_epochs() for trial in plan.specs}
-        gone = pruning.prunable(ledger, plan, keep)
+        gone = pruning.prunable(ledger, plan, keep, beyond=True)
+        states = pruning.states(ledger, plan)
         total, count = (sum(map(len, epochs.values())) for epochs in (there, gone))
         size, freed = (pruning.weight_bytes(ledger, epochs) for epochs in (there, gone))
         deleted = "would be" if dry_run or asks else "are"
@@ -206,11 +210,18 @@ def prune(
         )
         for sentence in pruning.lost(ledger, plan, keep, gone) if gone else ():
             say(sentence)
-        if asks and gone and not _agreed():
+        if states:
+            say(
+                f"The states that {counted(len(states), 'trial')} would go on from {deleted} "
+                f"deleted too, {on_disk(sum(states.values()))}: with more `epochs` they are "
+                "trained again from the beginning."
+            )
+        if asks and (gone or states) and not _agreed():
             say("Nothing is deleted.")
             return 1
         if not dry_run:
             pruning.prune(ledger, gone)
+            pruning.remove_states(ledger, states)
     return 0
 
 

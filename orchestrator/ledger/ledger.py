@@ -10,8 +10,8 @@
         measured/PROTOCOL.parquet     what was measured of all snapshots, once the trial has ended
         snapshots/0001.safetensors    weights after an epoch
         pruned.json                   epochs whose weights were removed
-        resume.state                  state to resume from; removed when the trial has ended
-        end.json                      done, diverged, failed or budget, and why; the epochs
+        resume.state                  state to go on from, also after the end; until it is pruned
+        end.json                      done, stopped, diverged, failed or budget, and why; the epochs
       retried/ID-1/                   what a trial had recorded that was run again by `--retry`
 
 PROTOCOL is the id of a protocol. Every file appears complete or not at all, and has a checksum:
@@ -21,7 +21,8 @@ not used.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -215,32 +216,42 @@ class Ledger:
         return [t for t in self.trial_ids() if t not in plan.specs]
 
     def with_its_ids(self, plan: Plan) -> Plan:
-        """Return the plan with the former id of each trial that the folder holds under that only.
+        """Return the plan with the former ids of each trial that the folder holds under those only.
 
         Its training draws from its id: it goes on, and its records count, under no other.
         """
         held = {*self.trial_ids()}
         if held <= plan.specs.keys():
             return plan
+        known = {t.id: t.formerly for t in plan.trials if t.id not in held}
+        known = {trial: former for trial, former in known.items() if former.id in held}
+        # All trials of a configuration bear the same id of it.
+        ids = {t.configuration: known[t.id].configuration for t in plan.trials if t.id in known}
         trials = (
-            former if t.id not in held and (former := t.formerly).id in held else t
+            replace(known.get(t.id, t), configuration=ids.get(t.configuration, t.configuration))
             for t in plan.trials
         )
         return replace(plan, trials=tuple(trials))
 
-    def notices(self, plan: Plan) -> Iterator[str]:
-        """Say what a run of the plan should know of the folder before it starts. Raises Damaged."""
+    def notices(self, plan: Plan, trials: Collection[str] | None = None) -> Iterator[str]:
+        """Say what a run of the plan should know of the folder before it starts. Raises Damaged.
+
+        With ``trials``, only these of it are run.
+        """
         if self.sweep_file_changed():
             yield (
                 f"{self.path / 'sweep.yaml'} is not the file that was planned last: it was edited, "
                 "damaged or never written. It is replaced by the sweep that runs now."
             )
-        if lost := self._lost_states(plan):
+        chosen = [trial for trial in plan.trials if trials is None or trial.id in trials]
+        pending = {t.id: t.spec for t in chosen if self.trial(t.id).unfinished(t, None)}
+        if lost := self._lost_states(pending):
             yield (
                 f"{self.path / lost[0].place} cannot be used: {lost[0].reason}. "
                 f"{counted(len(lost), 'trial')} with such a state to resume from "
                 f"{'is' if len(lost) == 1 else 'are'} trained again from the beginning."
             )
+        yield from self.going_on(pending)
         if count := len(self.unplanned(plan)):
             trials = f"{counted(count, 'trial')} {'is' if count == 1 else 'are'}"
             yield (
@@ -248,16 +259,33 @@ class Ledger:
                 f"status` lists them); {COME_BACK}."
             )
 
-    def _lost_states(self, plan: Plan) -> list[Damaged]:
-        """Return what is wrong with states that planned trials cannot resume from."""
+    def going_on(self, pending: Mapping[str, TrialSpec]) -> Iterator[str]:
+        """Say which of these trials have ended and are trained further, and from which epoch."""
+        further = Counter[tuple[int, int, int]]()
+        for trial, spec in pending.items():
+            storage = self.trial(trial)
+            if storage.planned_part(spec).end is None and storage.read_end() is not None:
+                begun, start = max(storage.snapshots(), default=0), storage.resumes_after(spec)
+                further[begun, start, spec.epochs] += 1
+        for (begun, start, epochs), number in further.items():
+            trials, goes = counted(number, "trial"), "goes" if number == 1 else "go"
+            if start:
+                yield f"{trials} {goes} on from epoch {start} to {epochs}."
+            else:
+                yield (
+                    f"{trials} that ended after epoch {begun} {goes} to {epochs} from the "
+                    "beginning: there is no state to go on from. On the same machine the epochs "
+                    "that are recorded come out the same."
+                )
+
+    def _lost_states(self, pending: Collection[str]) -> list[Damaged]:
+        """Return what is wrong with states that these trials cannot resume from."""
         lost: list[Damaged] = []
-        for storage in map(self.trial, plan.specs):
+        for storage in map(self.trial, pending):
             try:
                 storage.check_resume()
             except Damaged as damage:
-                end = storage.read_end()
-                if end is None or end.retriable:  # another trial has no use for it
-                    lost.append(damage)
+                lost.append(damage)
         return lost
 
     def set_aside(self, trial: str) -> Path | None:
@@ -293,11 +321,18 @@ class Ledger:
             for planned in plan.trials
         ]
 
-    def pending(self, plan: Plan) -> dict[str, TrialSpec]:
-        """Return the planned trials that have not ended, or whose failure is worth another try."""
+    def pending(self, plan: Plan, until: int | None = None) -> dict[str, TrialSpec]:
+        """Return the planned trials that have not ended, or whose failure is worth another try.
+
+        With ``until`` only those that lack one of the epochs that are recorded up to it.
+        """
         main = plan.main.id if plan.main.fingerprint else None
         return {
             planned.id: planned.spec
             for planned in plan.trials
-            if self.trial(planned.id).unfinished(planned, main)
+            if self.trial(planned.id).unfinished(planned, main, until)
         }
+
+    def resumed(self, pending: Mapping[str, TrialSpec]) -> dict[str, int]:
+        """Return the epochs of each of these trials that need no training."""
+        return {trial: self.trial(trial).resumes_after(spec) for trial, spec in pending.items()}

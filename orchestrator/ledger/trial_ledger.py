@@ -209,17 +209,17 @@ class TrialLedger:
         """Return how the trial ended; None if it has not, or its end or epochs are damaged."""
         return self._content().end
 
-    def planned_part(self, planned: PlannedTrial) -> Training:
+    def planned_part(self, spec: TrialSpec) -> Training:
         """Read what it recorded of as many epochs as are planned, as of `Training.up_to`."""
-        return self._content().up_to(planned.spec)
+        return self._content().up_to(spec)
 
-    def resumes_after(self, planned: PlannedTrial) -> int:
+    def resumes_after(self, spec: TrialSpec) -> int:
         """Return the epochs that need no training now; 0 where it begins from the start."""
-        if [*self.planned_part(planned).weights] == planned.spec.recorded_epochs:
-            return planned.spec.epochs
+        if [*self.planned_part(spec).weights] == spec.recorded_epochs:
+            return spec.epochs
         with suppress(Damaged):
             epoch, _ = self.check_resume() or (0, b"")
-            return epoch if epoch < planned.spec.epochs else 0
+            return epoch if epoch < spec.epochs else 0
         return 0
 
     def check_snapshot(self, epoch: int) -> Path:

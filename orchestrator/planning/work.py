@@ -15,12 +15,15 @@ from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.text.printed import counted
 
 
-def summary(pending: Mapping[str, TrialSpec]) -> str:
-    """Say ``1,200 gradient steps, 50% of them in class folds``, and how many train nothing."""
+def summary(pending: Mapping[str, TrialSpec], resumed: Mapping[str, int]) -> str:
+    """Say ``1,200 gradient steps, 50% of them in class folds``, and how many train nothing.
+
+    ``resumed`` gives the epochs of each that need no training.
+    """
     untrained = sum(spec.train is None for spec in pending.values())
     if untrained == len(pending) > 0:
         return "nothing: there are no weights to train, and each trial is measured once, as it is"
-    steps = {trial: spec.epochs * spec.batches for trial, spec in pending.items()}
+    steps = {t: (spec.epochs - resumed[t]) * spec.batches for t, spec in pending.items()}
     count = sum(steps.values())
     in_folds = sum(steps[trial] for trial, spec in pending.items() if spec.fold is not None)
     share = f", {in_folds / count:.0%} of them in class folds" if in_folds else ""
@@ -29,7 +32,10 @@ def summary(pending: Mapping[str, TrialSpec]) -> str:
 
 
 def expected_seconds(
-    plan: Plan, histories: Sequence[TrialHistory], pending: Mapping[str, TrialSpec]
+    plan: Plan,
+    histories: Sequence[TrialHistory],
+    pending: Mapping[str, TrialSpec],
+    resumed: Mapping[str, int],
 ) -> float | None:
     """Estimate the trial-seconds left; None before a trial is done, or where none is left.
 
@@ -39,6 +45,7 @@ def expected_seconds(
         plan: what was planned.
         histories: one for each of its trials, in plan order.
         pending: the trials that are left.
+        resumed: the epochs of each that need no training.
     """
     paces: dict[str, list[float]] = {}
     for history in histories:
@@ -49,7 +56,8 @@ def expected_seconds(
         return None
     usual, methods = [*chain(*paces.values())], {trial.id: trial.method for trial in plan.trials}
     return sum(
-        spec.epochs * mean(paces.get(methods[trial], usual)) for trial, spec in pending.items()
+        (spec.epochs - resumed[trial]) * mean(paces.get(methods[trial], usual))
+        for trial, spec in pending.items()
     )
 
 

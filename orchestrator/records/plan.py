@@ -58,9 +58,10 @@ class PlannedTrial:
 
     @property
     def formerly(self) -> "PlannedTrial":
-        """Return the same trial with the id that it had while ids depended on ``epochs``."""
+        """Return the same trial with the ids that it had while these depended on ``epochs``."""
         spec = self.spec.model_copy(update={"epochs_in_id": True})
-        return replace(self, id=spec.id, spec=spec)
+        _, configuration = configurations_of(spec.canonical())
+        return replace(self, id=spec.id, configuration=configuration, spec=spec)
 
     def checked(self) -> "PlannedTrial":
         """Return it as one of the kind of id that was recorded.
@@ -73,7 +74,9 @@ class PlannedTrial:
         for key, ids in known.items():
             if (recorded := getattr(self, key)) not in ids:
                 raise ValueError(f"{key}: {recorded!r} is not that of its spec")
-        return self if self.id == known["id"][0] else self.formerly
+        if self.id == known["id"][0]:
+            return self
+        return replace(self.formerly, configuration=self.configuration)
 
 
 @dataclass(frozen=True, kw_only=True)

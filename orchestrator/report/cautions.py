@@ -130,6 +130,12 @@ def _failures(report: RunContent) -> Iterable[str]:
 
 def _unfinished(report: RunContent) -> Iterable[str]:
     reported, by, completeness = report.info.protocol, report.info.chosen_by, report.completeness
+    if count := completeness.stopped_by_rule:
+        yield (
+            f"{counted(count, 'trial')} of {completeness.planned} "
+            f"{'was' if count == 1 else 'were'} stopped before the end of training: all strategies "
+            "choose among the others only."
+        )
     if completeness.failed or completeness.missing:
         yield "The run is incomplete: run the sweep again, or complete the table, to finish it."
         if by is not None and by.name != MAIN:

@@ -14,10 +14,7 @@ from fsl_sweep.orchestrator.selectors import SnapshotSelector
 
 
 def leaves_nothing(trial: TrialHistory) -> bool:
-    """Return whether a trial is no candidate for any strategy.
-
-    It diverged without a snapshot, or a scheduler's rule stopped it.
-    """
+    """Return whether a trial is no candidate: it was stopped, or diverged without a snapshot."""
     return trial.stopped or (trial.diverged and not len(trial.epochs))
 
 

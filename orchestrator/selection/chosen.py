@@ -46,12 +46,13 @@ def wanted(ledger: Ledger, plan: Plan, which: Which) -> dict[str, Collection[int
     recorded: dict[str, Collection[int]] = {}
     for planned in plan.trials:
         storage = ledger.trial(planned.id)
-        end = None if storage.unfinished(planned, None) else storage.read_end()
-        if end is None or end.status == "failed":  # no report shows anything of it
+        part = storage.planned_part(planned.spec)
+        status = part.end and part.end.status
+        if storage.unfinished(planned, None) or status in ("failed", "stopped"):
+            continue  # no report shows anything of it
+        if which == "last" and (planned.fold is not None or status == "diverged"):
             continue
-        if which == "last" and (planned.fold is not None or end.status == "diverged"):
-            continue
-        epochs = [*storage.snapshots()]
+        epochs = [*part.weights]
         recorded[planned.id] = epochs if which == "all" else epochs[-1:]
     return recorded
 

@@ -26,6 +26,8 @@ def why_unusable(trial: TrialHistory) -> str | None:
         return f"unfinished: {counted(count, 'snapshot')} recorded" if count else "not run"
     if trial.end.status == "failed":
         return f"failed: {trial.end.reason or 'no reason recorded'}"
+    if trial.stopped:
+        return f"stopped after epoch {max(trial.epochs, default=0)}: {trial.end.reason}"
     if trial.stopped_early:
         return "stopped by its budget before its first snapshot"
     if len(trial.epochs) == 0 and not trial.diverged:
@@ -37,8 +39,12 @@ def why_unusable(trial: TrialHistory) -> str | None:
 
 
 def gaps_of(trials: Iterable[TrialHistory]) -> list[LeftOut]:
-    """Return the trials that take no part in any selection, and why."""
-    return [LeftOut.of(trial, why) for trial in trials if (why := why_unusable(trial))]
+    """Return the trials that take no part in any selection, and why.
+
+    Those that a rule stopped are no candidates, and nothing lacks without them.
+    """
+    left = (trial for trial in trials if not trial.stopped)
+    return [LeftOut.of(trial, why) for trial in left if (why := why_unusable(trial))]
 
 
 Replicate = tuple[str, int]
@@ -97,7 +103,8 @@ def complete_replicates(histories: Sequence[TrialHistory]) -> list[TrialHistory]
     """Return the trials of each method and seed that has all of its configurations, and folds."""
     full = (trial for trial in histories if trial.fold is None)
     incomplete = {(gap.method, gap.seed) for gap in gaps_of(full)}
-    return [trial for trial in histories if (trial.method, trial.seed) not in incomplete]
+    whole = [trial for trial in histories if (trial.method, trial.seed) not in incomplete]
+    return [trial for trial in whole if not trial.stopped]
 
 
 def _key(trial: TrialHistory) -> tuple[str, str, int]:
@@ -191,6 +198,7 @@ class Completeness:
     Attributes:
         planned, done, diverged, failed, missing: numbers of trials; missing ones are none of
             these: not run, unfinished, or damaged.
+        stopped_by_rule: how many a rule stopped that compares trials: none of these either.
         stopped: those that their time budget stopped, of each method.
         stopped_early: how many of these have no snapshot: neither done, failed nor missing.
         problems: all trials that are neither done nor diverged, and why.
@@ -198,7 +206,7 @@ class Completeness:
         seeds: of each method, how many seeds are whole, and how many are planned.
         trials: of each method, how many trials are done or diverged, and how many are planned.
         divergence: the methods of which a trial diverged: how many, and which.
-        early: what a scheduler's rule stopped; these trials have an outcome, and are not done.
+        early: what a scheduler's rule stopped, where it is known.
     """
 
     planned: int
@@ -206,6 +214,7 @@ class Completeness:
     diverged: int
     failed: int
     missing: int
+    stopped_by_rule: int
     stopped: tuple[TrialHistory, ...] = field(repr=False, compare=False)
     stopped_early: int
     problems: tuple[LeftOut, ...]
@@ -238,13 +247,13 @@ class Completeness:
 
     @property
     def ended(self) -> int:
-        """Return how many trials have an outcome: are done, diverged, or were stopped by a rule."""
-        return self.done + self.diverged + (self.early.trials if self.early else 0)
+        """Return how many trials have an outcome: are done, or diverged."""
+        return self.done + self.diverged
 
     @property
     def trained(self) -> bool:
-        """Return whether every planned trial has an outcome."""
-        return self.ended == self.planned
+        """Return whether every planned trial has an outcome, or was stopped by a rule."""
+        return self.ended + self.stopped_by_rule == self.planned
 
     @property
     def complete(self) -> bool:
@@ -256,20 +265,20 @@ def completeness_of(
     histories: Sequence[TrialHistory], unmeasured: int, scheduler: Scheduler | None = None
 ) -> Completeness:
     """Count planned trials by what became of them."""
-    early_stopping = early_stopping_of(histories, scheduler)
-    stopped = early_stopping.trials if early_stopping else 0
     distinct = {trial.trial: trial for trial in histories}.values()
     problems = gaps_of(distinct)
     failed = sum(gap.reason.startswith("failed") for gap in problems)
     early = sum(trial.stopped_early for trial in distinct)
+    by_rule = sum(trial.stopped for trial in distinct)
     outcomes = [trial for trial in histories if why_unusable(trial) is None]
     diverged = len({trial.trial for trial in outcomes if trial.diverged})
     return Completeness(
         planned=len(distinct),
-        done=len(distinct) - len(problems) - diverged - stopped,
+        done=len(distinct) - len(problems) - diverged - by_rule,
         diverged=diverged,
         failed=failed,
         missing=len(problems) - failed - early,
+        stopped_by_rule=by_rule,
         stopped=tuple(t for t in histories if t.end is not None and t.end.status == "budget"),
         stopped_early=early,
         problems=tuple(problems),
@@ -277,7 +286,7 @@ def completeness_of(
         seeds=_counts(_seeds(complete_replicates(histories)), _seeds(histories)),
         trials=_counts(outcomes, histories),
         divergence=divergence_of(outcomes),
-        early=early_stopping,
+        early=early_stopping_of(distinct, scheduler),
     )
 
 

@@ -24,7 +24,14 @@ from fsl_sweep.orchestrator.sweep.process import RESUMES, Job, RayProcess, TimeI
 from fsl_sweep.orchestrator.sweep.users import pickled
 from fsl_sweep.orchestrator.text.printed import counted
 from fsl_sweep.orchestrator.upkeep.early_stopping import advance
-from fsl_sweep.orchestrator.upkeep.pruning import LOST, prunable, prune, prune_ended
+from fsl_sweep.orchestrator.upkeep.pruning import (
+    LOST,
+    prunable,
+    prune,
+    prune_ended,
+    remove_states,
+    states,
+)
 from fsl_sweep.orchestrator.upkeep.recording import locked, note_environment, write_tasks
 from fsl_sweep.orchestrator.upkeep.remaining import Todo, check_there, to_measure
 from fsl_sweep.orchestrator.upkeep.retrying import check_retry, set_aside, to_retry
@@ -134,6 +141,8 @@ def execute(
         left = {trial: ledger.trial(trial).read_end() for trial in ledger.pending(plan)}
         if not (left or done.unmeasured or done.stopped):
             prune(ledger, prunable(ledger, plan, plan.keep))
+            if plan.keep == "none":
+                remove_states(ledger, states(ledger, plan))
         failed = [t for t in pending if t in left and not (done.stopped and left[t] is None)]
         return done._replace(ran=len(pending), failed=len(failed))
 
@@ -323,7 +332,9 @@ def execute_one(prepared: Prepared, index: int, following: Following = _nobody) 
             job = job._replace(todo={planned.id: dict.fromkeys(missing, (MAIN,))})
             for _ in job.steps(planned.id, benchmarks):
                 pass
-        return storage.read_end() or TrialEnd("failed", "its records are damaged")
+        return storage.planned_part(planned.spec).end or TrialEnd(
+            "failed", "its records are damaged"
+        )
 
 
 def _surely_pending(prepared: Prepared) -> int:
@@ -355,7 +366,7 @@ def _recording(
             recorded = [protocol for protocol in before.requested if protocol in plan.requested]
             write_tasks(ledger, before, recorded, benchmarks)
         else:
-            for remark in ledger.notices(plan):
+            for remark in ledger.notices(plan, plan.ids_of(prepared.only)):
                 notify(remark)
             plan = ledger.write_plan(plan, prepared.sweep.text)
             write_tasks(ledger, plan, plan.requested, benchmarks)

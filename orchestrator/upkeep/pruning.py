@@ -9,7 +9,7 @@ from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import Kept
 from fsl_sweep.orchestrator.selection.chosen import choosable_epochs, wanted
-from fsl_sweep.orchestrator.selection.completeness import why_unusable
+from fsl_sweep.orchestrator.selection.completeness import gaps_of
 from fsl_sweep.orchestrator.text.printed import counted
 from fsl_sweep.orchestrator.upkeep.remaining import to_measure
 
@@ -23,7 +23,7 @@ LOST: Mapping[Kept, str] = {
     "last": "Only the last snapshot of each trial can then be loaded or measured. A protocol with "
     "`snapshots: all` or `chosen`, and conclusion flips over all snapshots need training again.",
     "none": "No snapshot can then be loaded or measured: every model, every further protocol, "
-    "losses and conclusion flips need training again.",
+    "losses, conclusion flips and more epochs need training again.",
 }
 """What later questions no longer have, by which snapshots were kept."""
 
@@ -47,11 +47,12 @@ def check_prunable(ledger: Ledger, plan: Plan) -> None:
         )
 
 
-def prunable(ledger: Ledger, plan: Plan, keep: Kept) -> dict[str, list[int]]:
+def prunable(ledger: Ledger, plan: Plan, keep: Kept, beyond: bool = False) -> dict[str, list[int]]:
     """Return the epochs of each planned trial whose weights are there and are not to be kept.
 
     Trials that have not ended keep theirs. So do, with ``chosen``, all of a method and seed of
-    which one failed: nothing was chosen among them yet.
+    which one failed: nothing was chosen among them yet. What was trained beyond the epochs that are
+    planned is only among them with ``beyond``.
     """
     if keep == "all":
         return {}
@@ -61,6 +62,8 @@ def prunable(ledger: Ledger, plan: Plan, keep: Kept) -> dict[str, list[int]]:
     for planned in plan.trials:
         storage = ledger.trial(planned.id)
         gone = set(storage.snapshot_epochs()) - set(kept.get(planned.id, ()))
+        if not beyond:
+            gone &= {*storage.planned_part(planned.spec).weights}
         if gone and planned.id not in undecided and not storage.unfinished(planned, None):
             unneeded[planned.id] = sorted(gone)
     return unneeded
@@ -70,6 +73,16 @@ def prune(ledger: Ledger, epochs: Epochs) -> None:
     """Remove the weights of these epochs of trials."""
     for trial, gone in epochs.items():
         ledger.trial(trial).prune(gone)
+
+
+def states(ledger: Ledger, plan: Plan) -> dict[str, int]:
+    """Return the bytes of the states of trials that have ended, from which more epochs go on."""
+    sizes = {
+        planned.id: ledger.trial(planned.id).resume_size()
+        for planned in plan.trials
+        if not ledger.trial(planned.id).unfinished(planned, None)
+    }
+    return {trial: size for trial, size in sizes.items() if size}
 
 
 def lost(ledger: Ledger, plan: Plan, keep: Kept, gone: Epochs) -> list[str]:
@@ -90,6 +103,12 @@ def lost(ledger: Ledger, plan: Plan, keep: Kept, gone: Epochs) -> list[str]:
                 f"of them; to do that first: `{command}`."
             )
     return sentences
+
+
+def remove_states(ledger: Ledger, trials: Collection[str]) -> None:
+    """Remove the states that these trials go on from."""
+    for trial in trials:
+        ledger.trial(trial).remove_resume()
 
 
 def weight_bytes(ledger: Ledger, epochs: Epochs) -> int:
@@ -115,5 +134,5 @@ def prune_ended(ledger: Ledger, plan: Plan, trial: str) -> None:
 def _undecided(ledger: Ledger, plan: Plan) -> set[str]:
     """Return the trials of each method and seed of which one takes no part in selections."""
     histories = ledger.histories(plan)
-    incomplete = {(trial.method, trial.seed) for trial in histories if why_unusable(trial)}
+    incomplete = {(gap.method, gap.seed) for gap in gaps_of(histories)}
     return {trial.trial for trial in histories if (trial.method, trial.seed) in incomplete}

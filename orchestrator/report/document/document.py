@@ -82,9 +82,10 @@ def progress(completeness: Completeness) -> Iterable[blocks.Block]:
     text = f"{counted(completeness.planned, 'trial')} planned, {completeness.done} done"
     if late := completeness.budget - completeness.stopped_early:
         text += f" ({late} stopped by {'its' if late == 1 else 'their'} budget)"
-    text += f", {completeness.early.trials} stopped early" if completeness.early else ""
     text += f", {completeness.diverged} diverged" if completeness.diverged else ""
     text += f", {completeness.failed} failed"
+    if completeness.stopped_by_rule:
+        text += f", {completeness.stopped_by_rule} stopped early"
     if completeness.stopped_early:
         text += f", {completeness.stopped_early} stopped by budget before the first snapshot"
     if completeness.trained:

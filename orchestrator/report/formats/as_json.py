@@ -178,6 +178,7 @@ def _run(report: RunContent, metric: Mapping[str, str]) -> dict[str, Any]:
         "divergence": plain(completeness.divergence),
         **({"early_stopping": plain(completeness.early)} if completeness.early else {}),
         "stopped_by_budget": completeness.budget,
+        "stopped_by_rule": completeness.stopped_by_rule,
         "stopped_before_snapshot": completeness.stopped_early,
         "protocol": info.protocol and _protocol(info.protocol),
         "chosen_by": info.chosen_by and _protocol(info.chosen_by),

@@ -21,6 +21,7 @@ from fsl_sweep.orchestrator.report.formats.as_json import to_json
 from fsl_sweep.orchestrator.run import load_run
 from fsl_sweep.orchestrator.selection.chosen import chosen_snapshots
 from fsl_sweep.orchestrator.sweep import execute
+from fsl_sweep.orchestrator.text.printed import on_disk
 
 TREE = yaml.safe_load(TINY)
 SWEEP = {
@@ -226,7 +227,7 @@ def chosen(run):
 def test_prune_says_what_is_lost_and_leaves_what_was_asked_for(run, said, refused):
     before, report = weights(run), to_json(load_run(run).report())
     stay = len(chosen(run))
-    head, first, second = said("prune run --keep chosen --dry-run").splitlines()
+    head, first, second, third = said("prune run --keep chosen --dry-run").splitlines()
     assert head.endswith(": 0")
     match = re.fullmatch(
         rf"{SNAPSHOTS - stay} of {SNAPSHOTS} snapshots would be deleted, which frees (\d+) kB; "
@@ -234,12 +235,18 @@ def test_prune_says_what_is_lost_and_leaves_what_was_asked_for(run, said, refuse
         first,
     )
     assert "A protocol with `snapshots: all` or `last`" in second
+    states = [*run.glob("trials/*/resume.state")]
+    assert states
+    size = sum(path.stat().st_size for path in states)
+    assert f"The states that {len(states)} trials would go on from would be deleted" in third
+    assert f", {on_disk(size)}: with more `epochs`" in third
     size = sum(map(len, before.values()))
     assert sum(map(int, match.groups())) == pytest.approx(size / 1000, abs=1)
     assert weights(run) == before
     text = said("prune run --keep chosen", "verify run")
     assert text.count(": 0\n") == 2
     assert weights(run) == {path: before[path] for path in chosen(run)}
+    assert [*run.glob("trials/*/resume.state")] == []
     assert to_json(load_run(run).report()) == report
     gone = f"{SNAPSHOTS - stay} of {SNAPSHOTS} snapshots are not there, because they were pruned"
     assert gone in refused("measure", "run", "--shot", "2")
@@ -251,7 +258,10 @@ def test_prune_says_what_is_lost_and_leaves_what_was_asked_for(run, said, refuse
     assert (weights(run), to_json(load_run(run).report())) == ({}, report)
 
 
-NO_WEIGHTS = "every model, every further protocol, losses and conclusion flips need training again"
+NO_WEIGHTS = (
+    "every model, every further protocol, losses, conclusion flips and more epochs need training "
+    "again"
+)
 
 
 def test_without_a_terminal_all_weights_go_only_by_yes(run, said, refusals):
@@ -312,7 +322,7 @@ def test_a_failed_trial_keeps_the_weights_of_its_method_and_seed(run, said):
     plan = Ledger(run).planned()
     place = f"trials/{min(plan.ids_of(['PN']))}/end.json"
     end = json.loads((run / place).read_text())
-    made.forge(run, place, {**end, "status": "failed", "reason": "NaN"})
+    made.forge(run, place, {**end, "status": "failed", "reason": "NaN", "trained": None})
     assert ": 0\n" in said("prune run --keep chosen")
     left = [path.parts[1] for path in weights(run)]
     assert [left.count(trial) for trial in plan.ids_of(["PN"])] == [EPOCHS, EPOCHS]

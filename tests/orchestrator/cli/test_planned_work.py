@@ -23,8 +23,11 @@ EPISODES = EpisodicTraining(way=5, shot=2, query=3, tasks_per_batch=4)
 
 def test_the_summary_counts_steps_and_the_share_of_class_folds():
     pending = {"a": training(EPISODES), "b": training(EPISODES, fold=Fold(folds=2, index=0))}
-    assert planned_work.summary(pending) == "24 gradient steps, 50% of them in class folds"
-    assert planned_work.summary({}) == "0 gradient steps"
+    none = dict.fromkeys(pending, 0)
+    assert planned_work.summary(pending, none) == "24 gradient steps, 50% of them in class folds"
+    begun = planned_work.summary(pending, {"a": 4, "b": 0})
+    assert begun == "16 gradient steps, 75% of them in class folds"
+    assert planned_work.summary({}, {}) == "0 gradient steps"
 
 
 def history(seconds, end=DONE):
@@ -35,20 +38,20 @@ def history(seconds, end=DONE):
 
 
 @pytest.mark.parametrize(
-    ("method", "expected"), [("A", 6 * 10.0), ("B", 6 * 30.0), ("C", 6 * 20.0)]
+    ("method", "done", "expected"), [("A", 0, 6 * 10.0), ("B", 5, 30.0), ("C", 0, 6 * 20.0)]
 )
-def test_the_pace_of_what_is_done_tells_what_is_left(method, expected):
+def test_the_pace_of_what_is_done_tells_what_is_left(method, done, expected):
     """An epoch takes as long as the method's others; of a new method, as those of all."""
     specs = [training(EPISODES, seed=seed) for seed in range(4)]
     named = [made.planned(*part) for part in zip(specs, ("A", "B", method, "A"), strict=True)]
     histories = [replace(history(60.0), method="A"), replace(history(180.0), method="B")]
     histories += [history(7.0, None)] * 2
-    plan, pending = made.plan(*named), {specs[2].id: specs[2]}
-    seconds = planned_work.expected_seconds(plan, histories, pending)
+    plan, pending, resumed = made.plan(*named), {specs[2].id: specs[2]}, {specs[2].id: done}
+    seconds = planned_work.expected_seconds(plan, histories, pending, resumed)
     assert seconds == pytest.approx(expected)
-    assert planned_work.expected_seconds(plan, histories, {}) is None
+    assert planned_work.expected_seconds(plan, histories, {}, {}) is None
     begun = [replace(history, end=None) for history in histories]
-    assert planned_work.expected_seconds(plan, begun, pending) is None
+    assert planned_work.expected_seconds(plan, begun, pending, resumed) is None
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,7 @@ def test_a_state_is_only_of_the_records_that_it_follows(tmp_path, snapshot):
         assert remark.replace(str(tmp_path), "RUN").replace(trial.id, "ID") == snapshot
     storage.end(TrialEnd("failed", "the node died", retriable=True), MAIN_ID)
     assert len([*ledger.notices(whole)]) == 1
+    storage.write_epoch(record(3), MAIN_ID, b"other weights")
     storage.end(DONE, MAIN_ID)
     assert [*ledger.notices(whole)] == []
 

@@ -143,7 +143,7 @@ def test_a_trial_that_is_trained_further_is_the_one_that_is_trained_at_once(tmp_
     storage = run(tmp_path / "further", spec, data)
     first = seen(storage, spec, data)
     for longer, resumes in ((more, kind != "submission without a state"), (more, False)):
-        assert storage.resumes_after(planned(longer)) == resumes * spec.epochs
+        assert storage.resumes_after(longer) == resumes * spec.epochs
         assert storage.unfinished(planned(longer), main)
         trained.append(len([*Trial(longer, storage, data, main_of(data)).run()]))
         assert seen(storage, longer, data) == at_once

@@ -135,6 +135,11 @@ class Folder:
         with _reported(self, name, "removed"), suppress(FileNotFoundError):
             self._path_of(name).unlink()
 
+    def remove_empty(self, name: str) -> None:
+        """Delete a folder if nothing is in it."""
+        with suppress(OSError, Damaged):  # it is missing, or holds what a killed process left
+            self._path_of(name).rmdir()
+
     def move(self, name: str, to: str) -> None:
         """Give a folder another name, at once or not at all. Raises Damaged if it is no folder."""
         with _reported(self, name, "moved"):

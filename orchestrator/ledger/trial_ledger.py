@@ -23,7 +23,13 @@ from fsl_sweep.orchestrator.ledger.measured import (
     numbers,
 )
 from fsl_sweep.orchestrator.ledger.storage import Folder
-from fsl_sweep.orchestrator.ledger.training import END, Training, TrainingRecords, record_name
+from fsl_sweep.orchestrator.ledger.training import (
+    END,
+    EPOCHS,
+    Training,
+    TrainingRecords,
+    record_name,
+)
 from fsl_sweep.orchestrator.records.measures import (
     CURVES,
     EpochRecord,
@@ -183,6 +189,7 @@ class TrialLedger:
         if not end.retriable:
             for epoch in there:
                 self.folder.remove(record_name(epoch))
+            self.folder.remove_empty(EPOCHS)
             if end.status not in GOES_ON or not keep_state:
                 self.remove_resume()
             self.compact(protocol)
@@ -204,6 +211,7 @@ class TrialLedger:
             self.folder.write_json(END, plain, compact=True)
         for epoch in self.measurements.files(protocol):
             self.folder.remove(measured_name(protocol, epoch))
+        self.folder.remove_empty(f"{MEASURED}/{protocol}")
 
     def read_end(self) -> TrialEnd | None:
         """Return how the trial ended; None if it has not, or its end or epochs are damaged."""

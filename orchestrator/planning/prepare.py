@@ -13,9 +13,6 @@ from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.model import digest
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN
-from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
-from fsl_sweep.orchestrator.selectors.base import is_cross_validated
-from fsl_sweep.orchestrator.selectors.mixture import base_weight
 from fsl_sweep.orchestrator.sweepfile.grammar import SweepConfig
 from fsl_sweep.orchestrator.sweepfile.messages import blaming
 from fsl_sweep.orchestrator.sweepfile.reading import SweepFile, load_sweep
@@ -147,6 +144,11 @@ def prepared_from(
 
 def _check_selectors(config: SweepConfig) -> None:
     """Raise ConfigError where a selector is unknown, or cannot be computed for this sweep."""
+    # Imported late: the statistics take long to import, and workers have no use for them.
+    from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
+    from fsl_sweep.orchestrator.selectors.base import is_cross_validated
+    from fsl_sweep.orchestrator.selectors.mixture import base_weight
+
     named: list[tuple[str, Callable[[str], Any], str]] = [
         (f"{kind}.{number}", build, name)
         for kind, build in (

@@ -130,7 +130,8 @@ def _failures(report: RunContent) -> Iterable[str]:
 
 def _unfinished(report: RunContent) -> Iterable[str]:
     reported, by, completeness = report.info.protocol, report.info.chosen_by, report.completeness
-    if count := completeness.stopped_by_rule:
+    count = completeness.stopped_by_rule
+    if count and completeness.early is None:  # else the banner says more
         yield (
             f"{counted(count, 'trial')} of {completeness.planned} "
             f"{'was' if count == 1 else 'were'} stopped before the end of training: all strategies "

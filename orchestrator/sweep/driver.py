@@ -126,8 +126,10 @@ def _ray_running(address: str | None, folder: str) -> Iterator[list[Place]]:
         if address:
             ray.init(address, configure_logging=False, log_to_driver=False)
         else:
-            # Nothing scales this cluster or prints its logs: two processes fewer to start.
+            # Nothing scales this cluster, prints its logs or shows it: three processes fewer. Ray
+            # starts that of the dashboard, and waits for it, also where there is to be none.
             Node.start_monitor = Node.start_log_monitor = lambda self: None  # noqa: ARG005
+            Node.start_api_server = lambda self, **_: setattr(self, "_webui_url", "")
             ray.init(
                 "local",
                 include_dashboard=False,

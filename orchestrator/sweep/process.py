@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.orchestrator.errors import MachineFailure
@@ -31,7 +31,9 @@ from fsl_sweep.orchestrator.sweep.listener import SweepListener
 from fsl_sweep.orchestrator.sweep.session_folder import end_session, session_folder
 from fsl_sweep.orchestrator.sweep.stopping import ended_at_once
 from fsl_sweep.orchestrator.upkeep.recording import note_environment
-from fsl_sweep.orchestrator.upkeep.remaining import Todo
+
+if TYPE_CHECKING:
+    from fsl_sweep.orchestrator.upkeep.remaining import Todo
 
 _PROGRAM = """\
 import json, sys
@@ -72,7 +74,7 @@ class Job(NamedTuple):
     run: Path
     plan: Plan
     trials: tuple[str, ...]
-    todo: Mapping[str, Todo] | None = None
+    todo: "Mapping[str, Todo] | None" = None
     retries: int = 0
     stall: float | None = None
     until: Mapping[str, int] | None = None

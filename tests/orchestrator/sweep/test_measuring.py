@@ -90,6 +90,15 @@ def test_another_way_to_measure_trains_nothing_and_keeps_what_was_measured(
     assert executed(sweep, run, *changes) == Executed()  # and nothing is measured twice
 
 
+def test_an_ended_trial_leaves_no_empty_folders(finished):
+    main = Ledger(finished).planned().main.id
+    weights = [f"snapshots/000{epoch}.safetensors" for epoch in (1, 2, 3)]
+    expected = {"spec.json", "end.json", "measured", f"measured/{main}.parquet", "snapshots"}
+    for trial in (finished / "trials").iterdir():
+        there = {path.relative_to(trial).as_posix() for path in trial.rglob("*")}
+        assert there == expected.union(weights)
+
+
 def test_a_lost_main_measurement_is_made_again_from_the_snapshots_to_the_byte(sweep, run):
     before = {path: data for path, (_, data) in files(run, "measured/*.parquet").items()}
     (run / next(iter(before))).write_bytes(b"harmed")

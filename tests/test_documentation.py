@@ -225,6 +225,26 @@ def test_the_picture_of_the_floors_is_that_of_the_contracts() -> None:
     assert floors.drawn(page) != floors.enforced(rules.replace('"replay | measuring"', '"replay"'))
 
 
+def of_that_name(place: str) -> list[Path]:
+    """Files or folders of the code whose path ends so."""
+    end = f"/{place.rstrip('/')}"
+    rooms = (ROOT / name for name in ("orchestrator", "learners", "datasets", "tests", "docs"))
+    files = (path for room in rooms for path in (room, *room.rglob(Path(place).name)))
+    return [path for path in files if str(path).endswith(end)]
+
+
+def test_the_architecture_names_what_is_there() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    places = re.findall(r"`([\w./]+(?:\.py|/))`", page)
+    assert len(places) > 50
+    assert not [place for place in places if not of_that_name(place)]
+    named = re.findall(r"`([\w.]+)`(?:,? in|) \(?`([\w/]+\.py)`", page)
+    assert len(named) > 40
+    for name, place in named:
+        (path,) = of_that_name(place)
+        assert {*name.split(".")} <= {*re.findall(r"\w+", path.read_text())}, (name, place)
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_page_have_the_arguments_that_are_written(page: str) -> None:
     """Those of blocks, also where they cannot be run; on the two indexes those of sentences too."""

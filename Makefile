@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check bench notebook dist clean
+.PHONY: demo test check bench notebook picture dist clean
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -31,6 +31,10 @@ bench: $(READY)
 
 notebook: $(READY)
 	$(BIN)/python tests/notebook.py
+
+# Of the README, from a run of the demo. After a change of words `python tests/picture.py` is enough.
+picture: demo
+	$(BIN)/python tests/picture.py runs/quickstart
 
 dist: $(READY)
 	$(BIN)/python -m build --outdir dist

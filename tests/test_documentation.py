@@ -1,12 +1,9 @@
 """The code in the documentation works as it stands there."""
 
-import ast
-import builtins
 import re
 import shlex
 import subprocess
 import sys
-import textwrap
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -17,12 +14,11 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from installed import distribution
+from pages import PAGES, block, blocks, written_package
 from PIL import Image
 from places import ROOT
 from typer.main import get_command
 
-import fsl_sweep
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.backbones.conv4 import Conv4, Conv4Options
@@ -35,55 +31,9 @@ from fsl_sweep.orchestrator.studies.catalogue import STUDIES
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 
 
-def blocks(file, language):
-    text = (ROOT / file).read_text()
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
-
-
-def block(file, language, word):
-    (found,) = [code for code in blocks(file, language) if word in code]
-    return found
-
-
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    """A distribution made of the documentation's selector, study, learner and program."""
-    folder = tmp_path_factory.mktemp("package")
-    (folder / "my_package").mkdir(parents=True)
-    (folder / "my_package" / "__init__.py").write_text("")
-    (folder / "my_package" / "late.py").write_text(
-        block("docs/extending.md", "python", "class Late(SnapshotSelector)")
-    )
-    (folder / "my_package" / "stops.py").write_text(
-        block("docs/extending.md", "python", "class Stops(Study[")
-    )
-    info = """
-        from fsl_sweep.orchestrator.catalogue import Info
-
-        INFO = Info("cosine-net", CosineNet, "", "nearest class mean by cosine similarity")
-        """
-    learner = block("docs/extending.md", "python", "class CosineNet(EpisodicLearner)")
-    (folder / "my_package" / "cosine.py").write_text(learner + textwrap.dedent(info))
-    (folder / "my_package" / "eigen.py").write_text(
-        block("docs/extending.md", "python", "class Eigen(Submission)")
-    )
-    distribution(
-        folder,
-        "my-package",
-        "1.2",
-        "[fsl_sweep.snapshot_selectors]\n"
-        "late = my_package.late:INFO\n"
-        "broken = my_package.nowhere:INFO\n"
-        "misnamed = my_package.late:INFO\n"
-        "[fsl_sweep.learners]\n"
-        "cosine-net = my_package.cosine:INFO\n"
-        "ridge = my_package.cosine:INFO\n"
-        "[fsl_sweep.metadl]\n"
-        "eigen = my_package.eigen:INFO\n"
-        "[fsl_sweep.studies]\n"
-        "stops = my_package.stops:INFO\n",
-    )
-    return folder
+    return written_package(tmp_path_factory.mktemp("package"))
 
 
 @pytest.fixture
@@ -221,7 +171,7 @@ def test_the_documented_use_of_a_model_runs(command, capsys):
             picture.save(Path("examples", name, f"{number}.png"))
         picture.save(Path("unknown", f"{name}.png"))
     names = {}
-    for code in blocks("docs/use-a-model.md", "python"):
+    for _, code in blocks("docs/use-a-model.md"):
         exec(code, names)
     shown = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in shown[2:]] == [
@@ -252,18 +202,20 @@ def test_every_learner_backbone_benchmark_and_study_is_documented():
         assert f"| `{name}`" in text
 
 
-def test_the_sweep_file_of_the_readme_is_valid(tmp_path):
-    path = tmp_path / "readme.yaml"
-    path.write_text(block("README.md", "yaml", "name: my-sweep"))
-    config = load_sweep(str(path)).config
-    assert list(config.methods) == ["PN", "FIX-PN"]
+def headings(page: Path) -> set[str]:
+    """What follows ``#`` in links to the headings of a page, as GitHub makes it."""
+    titles = re.findall(r"^#+ (.*)", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles}
 
 
 def test_links_lead_somewhere():
     installed = {".venv", "node_modules"}
     for file in (path for path in ROOT.glob("**/*.md") if not installed & {*path.parts}):
-        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", file.read_text()):
-            assert "://" in target or file.parent.joinpath(target).exists(), (file, target)
+        links = re.findall(r"\]\(([^)#]*)#?([^)]*)\)", file.read_text())
+        for target, heading in (link for link in links if "://" not in link[0]):
+            page = file.parent.joinpath(target) if target else file
+            assert page.exists(), (file, target)
+            assert not heading or heading in headings(page), (file, target, heading)
 
 
 def test_the_picture_of_the_floors_is_that_of_the_contracts() -> None:
@@ -273,50 +225,40 @@ def test_the_picture_of_the_floors_is_that_of_the_contracts() -> None:
     assert floors.drawn(page) != floors.enforced(rules.replace('"replay | measuring"', '"replay"'))
 
 
-PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
-READERS = {"my_package", "features", "labels", "split"}
-"""Names in the documentation's code that are the reader's own."""
+def of_that_name(place: str) -> list[Path]:
+    """Files or folders of the code whose path ends so."""
+    end = f"/{place.rstrip('/')}"
+    rooms = (ROOT / name for name in ("orchestrator", "learners", "datasets", "tests", "docs"))
+    files = (path for room in rooms for path in (room, *room.rglob(Path(place).name)))
+    return [path for path in files if str(path).endswith(end)]
 
 
-def names_and_imports(code: str) -> tuple[set[str], set[str], list[ast.Import | ast.ImportFrom]]:
-    """The names that code defines anywhere, those that it reads, and its imports."""
-    nodes = list(ast.walk(ast.parse(code)))
-    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
-    defined = {alias.asname or alias.name.split(".")[0] for i in imports for alias in i.names}
-    defined |= {node.arg for node in nodes if isinstance(node, ast.arg)}
-    defined |= {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
-    named = [node for node in nodes if isinstance(node, ast.Name)]
-    defined |= {node.id for node in named if isinstance(node.ctx, ast.Store)}
-    return defined, {node.id for node in named} - defined, imports
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
-def test_the_python_of_a_page_defines_and_imports_all_that_it_names(page: str) -> None:
-    known = READERS | vars(builtins).keys()
-    for code in blocks(page, "python"):
-        defined, read, imports = names_and_imports(code)
-        assert read <= known
-        known |= defined
-        for statement in imports:
-            names = {alias.name.partition(".")[0] for alias in statement.names}
-            module = getattr(statement, "module", None) or ""
-            # Without the guard of `load_timm` these do not load beside a CPU build of torch.
-            assert not {*names, module.partition(".")[0]} & {"timm", "torchvision"}
-            if module.partition(".")[0] not in READERS:
-                exec(ast.unparse(statement))
-        for name in re.findall(r"\bfsl_sweep\.(\w+)\(", code):
-            assert hasattr(fsl_sweep, name)
+def test_the_architecture_names_what_is_there() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    places = re.findall(r"`([\w./]+(?:\.py|/))`", page)
+    assert len(places) > 50
+    assert not [place for place in places if not of_that_name(place)]
+    named = re.findall(r"`([\w.]+)`(?:,? in|) \(?`([\w/]+\.py)`", page)
+    assert len(named) > 40
+    for name, place in named:
+        (path,) = of_that_name(place)
+        assert {*name.split(".")} <= {*re.findall(r"\w+", path.read_text())}, (name, place)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_page_have_the_arguments_that_are_written(page: str) -> None:
-    for text in [*blocks(page, "bash"), *blocks(page, "console")]:
-        for line in re.findall(r"^(?:\w+\$ *)?fsl-sweep (.*)", text, flags=re.MULTILINE):
-            command: Any = get_command(app)
-            words = shlex.split(line, comments=True)
-            while hasattr(command, "get_command"):
-                command = command.get_command(None, words.pop(0))
-            command.make_context("fsl-sweep", words)
+    """Those of blocks, also where they cannot be run; on the two indexes those of sentences too."""
+    text = "".join(code for language, code in blocks(page) if language in ("bash", "console"))
+    lines = re.findall(r"^(?:\w+\$ *)?fsl-sweep (.*)", text, flags=re.MULTILINE)
+    if page.endswith("README.md"):
+        inline = re.findall(r"`fsl-sweep ([^`]+ [^`]+)`", (ROOT / page).read_text())
+        lines += [line for line in inline if not line.endswith("--help")]
+    for line in lines:
+        command: Any = get_command(app)
+        words = shlex.split(line, comments=True)
+        while hasattr(command, "get_command"):
+            command = command.get_command(None, words.pop(0))
+        command.make_context("fsl-sweep", words)
 
 
 def test_the_readme_names_the_platforms_of_the_package() -> None:
@@ -328,12 +270,12 @@ def test_the_readme_names_the_platforms_of_the_package() -> None:
     assert f"On Linux with CPython {first} to {last}" in (ROOT / "README.md").read_text()
 
 
-def test_the_readme_compares_methods_and_configurations_of_its_example() -> None:
+def test_the_documentation_compares_methods_and_configurations_of_its_example() -> None:
     trials = plan_sweep(load_sweep("quickstart")).trials
-    readme = (ROOT / "README.md").read_text()
-    commands = re.findall(r"`(fsl-sweep [^`]* runs/quickstart [^`]*)`", readme)
+    index = (ROOT / "docs" / "README.md").read_text()
+    commands = re.findall(r"`(fsl-sweep [^`]* runs/quickstart [^`]*)`", index)
     assert len(commands) == 3
-    assert not re.search(r"\bRUN (--method|PN)", readme)
+    assert not re.search(r"\bRUN (--method|PN)", index)
     for words in map(str.split, commands):
         assert {trial.method for trial in trials} <= {*words}
         if "--configuration" in words:

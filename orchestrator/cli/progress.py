@@ -7,11 +7,14 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any, Self
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
-from rich.table import Column
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TaskID, TextColumn
+from rich.table import Column, Table
+from rich.text import Text
 
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS, EpochRecord, TrialEnd
@@ -72,7 +75,9 @@ class PlainProgress(SweepListener):
         before = max((epoch for epoch in self._recorded[trial] if epoch < record.epoch), default=0)
         self._trained += record.epoch - before
         self._reached[trial] = record.epoch
-        self._show(trial, _scores(record))
+        loss, *measures = (scores := _scores(record)).items()
+        text = " ".join(f"{name} {mean}" for name, mean in measures)
+        self._show(trial, f"{' '.join(loss)}  {text}", scores)
 
     def measured_again(self, trial: str, epoch: int) -> None:
         """Count a snapshot that was measured; perhaps once more, after a failure."""
@@ -81,7 +86,7 @@ class PlainProgress(SweepListener):
             self._snapshots.add((trial, epoch))
             self._trained += 1
             self._reached[trial] += 1
-        self._show(trial, f"epoch {epoch} measured")
+        self._show(trial, f"epoch {epoch} measured", {"measured": f"epoch {epoch}"})
 
     def failed_once(self, trial: str, reason: str) -> None:
         """Show why a trial failed that is tried again."""
@@ -97,7 +102,7 @@ class PlainProgress(SweepListener):
         reason = f": {end.reason}" if end.reason else ""
         self._close(trial, end, f"{self._labels[trial]}  {end.status}{reason}")
 
-    def _show(self, trial: str, text: str) -> None:
+    def _show(self, trial: str, text: str, latest: Mapping[str, str]) -> None:  # noqa: ARG002
         reached = f"{self._reached[trial]}/{self._epochs[trial]}"
         self._note(f"{self._labels[trial]}  {reached}  {text}")
 
@@ -116,6 +121,57 @@ class PlainProgress(SweepListener):
         return f", about {duration(seconds)} left"
 
 
+class _Fitting:
+    """The first of several texts that fits into the width; the last one without its middle."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+
+    def __rich_console__(
+        self,
+        console: Console,
+        options: ConsoleOptions,
+    ) -> Iterable[RenderableType]:
+        width, shortest = options.max_width, self._texts[-1]
+        if cell_len(shortest) > width:
+            tail = set_cell_size(shortest[::-1], width // 2)[::-1]
+            shortest = f"{set_cell_size(shortest, width - width // 2 - 1)}…{tail}"
+        fitting = (text for text in self._texts if cell_len(text) <= width)
+        yield Text(next(fitting, shortest), no_wrap=True, overflow="crop")
+
+
+class _Frame(Progress):
+    """A line for the whole run, and beneath it a table of the trials that run now.
+
+    The last line is empty: what a terminal echoes there, as ``^C``, does not begin another line,
+    which would leave part of the frame behind.
+    """
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Yield the line, the table, and the empty line."""
+        tasks = self.tasks
+        yield self.make_tasks_table(tasks[:1])
+        if running := tasks[1:]:
+            yield _table(running)
+        yield Text("")
+
+
+def _table(running: Sequence[Task]) -> Table:
+    """Return a table of running trials, with a column for each fact of their latest epochs."""
+    unit = Column(running[0].fields["unit"], justify="right")
+    table = Table.grid(Column("running", ratio=1), "", unit, padding=(0, 1), expand=True)
+    table.show_header = True
+    names = dict.fromkeys(name for task in running for name in task.fields["latest"])
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    bar, reached = BarColumn(bar_width=6), MofNCompleteColumn()
+    for task in running:
+        facts = (task.fields["latest"].get(name, "") for name in names)
+        label = _Fitting(task.fields["labels"])
+        table.add_row(label, bar.render(task), reached.render(task), *facts)
+    return table
+
+
 class LiveProgress(PlainProgress):
     """A bar over all epochs with the time left, and a bar for each running trial."""
 
@@ -127,8 +183,13 @@ class LiveProgress(PlainProgress):
         todo: Mapping[str, Todo] | None = None,
     ) -> None:
         super().__init__(plan, pending, console.file, todo)
+        self._short = {
+            t.id: _short_labels(t.method, t.hyperparameters, t.spec.seed, t.fold)
+            for t in plan.trials
+        }
+        self._unit = "epoch" if todo is None else "snapshot"
         name = Column(no_wrap=True, overflow="ellipsis", ratio=1)
-        self._bars = Progress(
+        self._bars = _Frame(
             TextColumn("{task.description}", markup=False, table_column=name),
             BarColumn(bar_width=6),
             MofNCompleteColumn(),
@@ -153,16 +214,18 @@ class LiveProgress(PlainProgress):
         """Add a row for it."""
         super().started(trial)
         if trial not in self._rows:
-            label, epochs = one_line(self._labels[trial]), self._epochs[trial]
-            self._rows[trial] = self._bars.add_task(label, total=epochs, shown="")
+            labels = [one_line(text) for text in (self._labels[trial], *self._short[trial])]
+            self._rows[trial] = self._bars.add_task(
+                "", total=self._epochs[trial], labels=labels, latest={}, unit=self._unit
+            )
 
     def paused(self, trial: str) -> None:
         """Take away its row; it comes again where the trial goes on."""
         if trial in self._rows:
             self._bars.remove_task(self._rows.pop(trial))
 
-    def _show(self, trial: str, text: str) -> None:
-        self._bars.update(self._rows[trial], completed=self._reached[trial], shown=text)
+    def _show(self, trial: str, text: str, latest: Mapping[str, str]) -> None:  # noqa: ARG002
+        self._bars.update(self._rows[trial], completed=self._reached[trial], latest=latest)
         self._advance()
 
     def _note(self, text: str) -> None:
@@ -228,6 +291,16 @@ def trial_label(
     return " ".join(part for part in (method, axes, f"seed={seed}", number) if part)
 
 
+def _short_labels(
+    method: str, hyperparameters: Mapping[str, Any], seed: int, fold: int | None
+) -> list[str]:
+    """``PN 20 seed=1 fold=0`` and ``PN 20 s1 f0``: without the names of hyperparameters."""
+    levels = [method, *map(wording.value, hyperparameters.values())]
+    numbers = {"seed": seed} | ({} if fold is None else {"fold": fold})
+    ends = ([f"{k}={n}" for k, n in numbers.items()], [f"{k[0]}{n}" for k, n in numbers.items()])
+    return [" ".join([*levels, *end]) for end in ends]
+
+
 def _snapshots(todo: Mapping[str, Todo]) -> str:
     """``12 snapshots to measure under 5-shot, precise``."""
     wanted = [names for epochs in todo.values() for names in epochs.values()]
@@ -235,9 +308,9 @@ def _snapshots(todo: Mapping[str, Todo]) -> str:
     return f"{counted(len(wanted), 'snapshot')} to measure under {', '.join(protocols)}"
 
 
-def _scores(record: EpochRecord) -> str:
+def _scores(record: EpochRecord) -> dict[str, str]:
     """Training loss and accuracies; with one decimal, so that a line fits in 80 columns."""
     # NaN: a program does not report its loss.
     loss = "-" if math.isnan(record.train_loss) else f"{record.train_loss:.4f}"
     means = {SHOWN_AS[m]: record.scores[m, "selection"].mean for m in MEASURES}
-    return f"loss {loss}  " + " ".join(f"{name} {100 * x:.1f}" for name, x in means.items())
+    return {"loss": loss} | {name: f"{100 * mean:.1f}" for name, mean in means.items()}

@@ -11,6 +11,7 @@ from fsl_sweep.orchestrator.selection.comparing.comparison import conflicting
 from fsl_sweep.orchestrator.selection.completeness import Completeness
 from fsl_sweep.orchestrator.selectors.snapshot import TrainLoss
 from fsl_sweep.orchestrator.statistics import Interval
+from fsl_sweep.orchestrator.text.commands import on_each
 from fsl_sweep.orchestrator.text.printed import counted
 
 
@@ -23,6 +24,7 @@ def cautions_of(report: Content) -> tuple[str, ...]:
     if isinstance(report, BenchmarksContent):
         return tuple(_of_benchmarks(report))
     weight, summaries, selected = report.base_weight, report.summaries, report.selected
+    places = report.info.places
     by = wording.by_metric(weight)
     cautions = [*_unfinished(report), *grave_cautions(report), *_lossless(report)]
     if orders := conflicting(report.ranked_by):
@@ -35,7 +37,7 @@ def cautions_of(report: Content) -> tuple[str, ...]:
         cells = [(c.method, c.reported, c.reported_tasks) for c in summaries]
         cautions += _intervals(wording.mixture(weight), cells)
     if any(summary.novel.n > 1 for summary in summaries):
-        cautions.append(wording.claims(summaries, bool(report.resampled), report.partly))
+        cautions.append(wording.claims(summaries, bool(report.resampled), report.partly, places))
     results = [pair.result.caution for pair in report.comparisons]
     cautions += [f"Comparisons of these snapshots{by}: {text}." for text in results if text]
     if any(strategy.oracle for strategy in selected.strategies):
@@ -137,21 +139,22 @@ def _unfinished(report: RunContent) -> Iterable[str]:
             f"{'was' if count == 1 else 'were'} stopped before the end of training: all strategies "
             "choose among the others only."
         )
+    places = report.info.places
     if completeness.failed or completeness.missing:
         yield "The run is incomplete: run the sweep again, or complete the table, to finish it."
         if by is not None and by.name != MAIN:
+            command = wording.measuring(by, places, every=True)
             yield (
                 "Only trials with every snapshot measured under "
-                f"{wording.protocol(by)} take part: {wording.measuring(by, every=True)} measures "
-                "them."
+                f"{wording.protocol(by)} take part: {command} measures them."
             )
     if completeness.unmeasured and reported is not None:
-        yield wording.unmeasured(completeness.unmeasured, reported, report.info.as_planned)
+        yield wording.unmeasured(completeness.unmeasured, reported, report.info.as_planned, places)
     if report.partly is not None and 0 < len(report.resampled) < len(report.summaries):
         yield (
             f'Strategies without "{wording.SELECTION}" choose snapshots in resamples that are not '
             f"measured under {wording.protocol(report.partly)}: "
-            f"{wording.measuring(report.partly, every=True)} measures all."
+            f"{wording.measuring(report.partly, places, every=True)} measures all."
         )
 
 
@@ -200,9 +203,10 @@ def _copies(report: RunContent) -> Iterable[str]:
 def _left_out(report: RunContent) -> Iterable[str]:
     for under in report.over_protocols:
         if under.damaged:
+            command = on_each(report.info.places, "verify")
             yield (
                 f"What was measured under {wording.protocol(under.planned)} is damaged: "
-                f"{', '.join(under.damaged)}. `fsl-sweep verify RUN` names each file."
+                f"{', '.join(under.damaged)}. {command} names each file."
             )
     strategies = report.selected.strategies
     cells = {(summary.method, summary.strategy) for summary in report.summaries}

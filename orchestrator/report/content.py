@@ -4,9 +4,9 @@ What is said of it lies above: the answer, the cautions, the document.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.scheduler import Scheduler
@@ -59,6 +59,7 @@ class RunInfo:
         classes: names of the classes of each measure under ``protocol``; none where not recorded.
         few: whether only the pairs of selectors that papers report are strategies.
         scheduler: the rule by which configurations were stopped early, if any.
+        places: where the records are, for commands; none where that is not known.
     """
 
     name: str
@@ -78,6 +79,7 @@ class RunInfo:
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     few: bool = False
     scheduler: Scheduler | None = None
+    places: tuple[str, ...] = ()
 
     @property
     def question(self) -> Question:
@@ -275,6 +277,10 @@ class RunContent:
         """Return the weight of BaseGen in what methods are compared by; None for NovelGen."""
         return self.selected.base_weight
 
+    def unplaced(self) -> Self:
+        """Return the same without the places of its records: for what is passed on to others."""
+        return replace(self, info=replace(self.info, places=()))
+
     def __repr__(self) -> str:
         return f"<Report of {self.name!r}>"
 
@@ -309,6 +315,11 @@ class BenchmarksContent:
     def base_weight(self) -> float | None:
         """Return the weight of BaseGen, as of ``RunContent``; the same in all benchmarks."""
         return next(iter(self.reports.values())).base_weight
+
+    def unplaced(self) -> Self:
+        """Return the same without the places of its records, as of ``RunContent``."""
+        reports = {name: report.unplaced() for name, report in self.reports.items()}
+        return replace(self, reports=reports)
 
     def __repr__(self) -> str:
         return f"<Report of {self.name!r}>"

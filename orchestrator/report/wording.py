@@ -19,6 +19,7 @@ from fsl_sweep.orchestrator.selectors.mixture import Mixture
 from fsl_sweep.orchestrator.selectors.names import parse
 from fsl_sweep.orchestrator.statistics import Interval, SelectionBootstrap
 from fsl_sweep.orchestrator.statistics.comparison import LEVEL
+from fsl_sweep.orchestrator.text.commands import on_each
 from fsl_sweep.orchestrator.text.printed import counted
 
 ORACLE = "*"
@@ -139,34 +140,38 @@ def protocol(planned: PlannedProtocol) -> str:
     return described if planned.name in (MAIN, planned.id) else f"'{planned.name}' ({described})"
 
 
-def measuring(planned: PlannedProtocol, every: bool = False) -> str:
-    """Return the command that measures ``every`` snapshot, or those of the plan."""
-    if planned.name == MAIN:
-        return "`fsl-sweep run`"
+def measuring(planned: PlannedProtocol, places: Sequence[object], every: bool = False) -> str:
+    """Return the command that measures ``every`` snapshot of these runs, or those of the plan."""
     which = "all" if every else "chosen" if planned.snapshots == "last" else ""
-    return f"`fsl-sweep measure RUN {planned.name}{which and f' --snapshots {which}'}`"
+    return on_each(places, "measure", planned.name, *(["--snapshots", which] if which else ()))
 
 
-def unmeasured(count: int, planned: PlannedProtocol, as_planned: bool) -> str:
-    """Say how many chosen snapshots a protocol lacks, and how to measure them."""
+def unmeasured(
+    count: int, planned: PlannedProtocol, as_planned: bool, places: Sequence[object]
+) -> str:
+    """Say how many chosen snapshots a protocol lacks, and how to measure them in these runs."""
     are = "is" if count == 1 else "are"
     return (
         f"{counted(count, 'chosen snapshot')} {are} not measured under {protocol(planned)}, and "
         "what depends on them is left out: "
-        f"{measuring(planned, not as_planned)} measures them."
+        f"{measuring(planned, places, not as_planned)} measures them."
     )
 
 
 def claims(
-    summaries: Sequence[Summary], resampled: bool, partly: PlannedProtocol | None = None
+    summaries: Sequence[Summary],
+    resampled: bool,
+    partly: PlannedProtocol | None,
+    places: Sequence[object],
 ) -> str:
     """Say which of the intervals a claim about a method needs, and how to get it.
 
-    ``partly`` is a protocol of the report under which not every snapshot is measured.
+    ``partly`` is a protocol of the report under which not every snapshot of these runs is measured.
     """
     where = ""
     if not resampled and partly is not None:
-        where = f", which needs every snapshot measured ({measuring(partly, every=True)})"
+        command = measuring(partly, places, every=True)
+        where = f", which needs every snapshot measured ({command})"
     elif not resampled:
         possible = any(summary.novel_tasks is not None for summary in summaries)
         where = ", which " + ("`--bootstrap 1000` adds" if possible else "needs scores by task")

@@ -3,7 +3,6 @@
 Neither torch nor Ray is imported.
 """
 
-import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from fsl_sweep.orchestrator.selection.question import (
     described_configurations,
     is_configuration,
 )
+from fsl_sweep.orchestrator.text.commands import on_each
 
 if TYPE_CHECKING:
     import numpy as np
@@ -126,18 +126,10 @@ class Run:
         histories = self._histories(question.protocol, by)
         measured = any(trial.complete and len(trial.epochs) for trial in histories)
         if by is not None and by.name != MAIN and not measured:
-            place, *others = map(str, self._source.places)
-            words = [
-                "fsl-sweep",
-                "measure",
-                "RUN" if others else place,
-                by.name,
-                "--snapshots",
-                "all",
-            ]
+            command = on_each(self._source.places, "measure", by.name, "--snapshots", "all")
             raise RunFolderError(
                 f"No trial is measured whole under '{by.name}' ({by.protocol.described}), and only "
-                f"such a protocol can choose. `{shlex.join(words)}` measures all snapshots whose "
+                f"such a protocol can choose. {command} measures all snapshots whose "
                 "weights were kept."
             )
         if question.protocol is None and reported:
@@ -274,6 +266,7 @@ class Run:
             scope=question.scope,
             few=question.few,
             scheduler=facts.scheduler,
+            places=tuple(map(str, self._source.places)),
             classes={
                 measure: self._class_names(measure, question.protocol) for measure in MEASURES
             },

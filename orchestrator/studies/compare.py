@@ -192,7 +192,10 @@ def _incomplete(evidence: Evidence, name: str) -> RunFolderError:
     ]
     if question.protocol is not None and any(gap.epoch is not None for gap in left_out):
         count = len(selected.unmeasured)
-        return RunFolderError(wording.unmeasured(count, question.protocol, question.as_planned))
+        places = evidence.source.places
+        return RunFolderError(
+            wording.unmeasured(count, question.protocol, question.as_planned, places)
+        )
     if not left_out and any(method == name for method, _ in selected.diverged):
         return RunFolderError(f"{name} cannot be compared, because it diverged in every seed.")
     why = "nothing could be chosen"
@@ -226,7 +229,7 @@ def _over_seeds(evidence: Evidence, names: tuple[str, str]) -> Comparison:
         why.append(f"only complete seeds of {' and '.join(incomplete)} take part")
     elsewhere = question.protocol not in (None, question.chosen_by)
     if elsewhere and question.protocol and not repeated >= {*names}:
-        how = wording.measuring(question.protocol, every=True)
+        how = wording.measuring(question.protocol, evidence.source.places, every=True)
         why.append(f"nothing is decided before every snapshot is measured: {how}")
     return replace(result, caution="; ".join(filter(None, why)) or None)
 

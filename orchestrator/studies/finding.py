@@ -116,6 +116,7 @@ def written_with(form: str, report: Report, findings: Sequence[Finding]) -> str:
     from fsl_sweep.orchestrator.report.document.document import document
     from fsl_sweep.orchestrator.report.figures.figures import figures
 
+    report = report if form == "terminal" else report.unplaced()
     content, drawn = document(report), figures(report)
     sections = (finding.document.as_section(finding.study.name) for finding in findings)
     drawn |= {

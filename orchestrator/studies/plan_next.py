@@ -136,7 +136,8 @@ def _check(evidence: Evidence) -> None:
         if selected.unmeasured and question.protocol is not None:
             count = len(selected.unmeasured)
             planned = question.protocol
-            raise RunFolderError(wording.unmeasured(count, planned, question.as_planned))
+            text = wording.unmeasured(count, planned, question.as_planned, evidence.source.places)
+            raise RunFolderError(text)
         raise RunFolderError(
             "Fewer than two methods have a seed with all of its trials done: none to compare."
         )
@@ -149,7 +150,7 @@ def _check(evidence: Evidence) -> None:
     chosen = {choice.method for choice in evidence.led.selections}
     if question.protocol not in (None, question.chosen_by) and not repeated >= chosen:
         assert question.protocol is not None
-        how = wording.measuring(question.protocol, every=True)
+        how = wording.measuring(question.protocol, evidence.source.places, every=True)
         raise RunFolderError(f"Nothing can be planned before every snapshot is measured: {how}")
 
 

@@ -7,6 +7,7 @@ from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.selection.chosen import wanted
+from fsl_sweep.orchestrator.text.commands import on_all
 from fsl_sweep.orchestrator.text.printed import counted
 
 Todo = Mapping[int, tuple[str, ...]]
@@ -41,7 +42,7 @@ def check_there(ledger: Ledger, plan: Plan, protocols: Collection[PlannedProtoco
     if not any(wanted(ledger, plan, protocol.snapshots) for protocol in protocols):
         raise RunFolderError(
             f"{ledger.path} has no snapshot to measure: no trial has ended, or nothing could be "
-            "chosen among those that have. `fsl-sweep status` says why."
+            f"chosen among those that have. {on_all([ledger.path], 'status')} says why."
         )
     to_measure(ledger, plan, protocols, plan.specs)
 

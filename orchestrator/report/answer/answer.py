@@ -4,7 +4,6 @@ All of it is about methods, trained again: over seeds, with tasks and the select
 trained snapshots alone say is called so, and never best or decided.
 """
 
-import shlex
 from collections.abc import Iterable
 
 from fsl_sweep.orchestrator.records.paper_names import TEST_MEASURE
@@ -21,6 +20,7 @@ from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis
 from fsl_sweep.orchestrator.selection.completeness import Completeness
 from fsl_sweep.orchestrator.selection.evidence import USUAL
 from fsl_sweep.orchestrator.statistics.intervals import SATURATED
+from fsl_sweep.orchestrator.text.commands import on_all
 from fsl_sweep.orchestrator.text.printed import counted
 
 
@@ -96,7 +96,7 @@ def _next(leader: Leader, needs: tuple[PowerAnalysis, ...], timed: bool) -> str:
     if leader.copied or leader.mixed:
         return ""
     if len(leader.tied) > 1:
-        return f"`{_plan_next(leader)}` says what would show 1 point."
+        return f"{_plan_next(leader)} says what would show 1 point."
     return would_decide(needs[0], timed) if needs and leader.undecided else ""
 
 
@@ -112,7 +112,7 @@ def _plan_next(leader: Leader) -> str:
         options["--snapshot"] = leader.strategy.snapshot
         options["--hyperparameter"] = leader.strategy.hyperparameter
     words = [word for option in options.items() if option[1] not in (None, MAIN) for word in option]
-    return shlex.join(["fsl-sweep", "plan-next", "RUN", *map(str, words), "--effect", "0.01"])
+    return on_all(info.places, "plan-next", *words, "--effect", "0.01")
 
 
 def _unfinished(completeness: Completeness) -> str:

@@ -131,7 +131,7 @@ class Leader:
             )
         if any((cell.method, self.strategy) not in self.report.repeated for cell in scored):
             if self.report.partly is not None:
-                command = wording.measuring(self.report.partly, every=True)
+                command = wording.measuring(self.report.partly, self.report.info.places, every=True)
                 return f"; nothing is decided before every snapshot is measured ({command})"
             return "; nothing is decided unless the selection is repeated (`--bootstrap 1000`)"
         if not self.report.complete:

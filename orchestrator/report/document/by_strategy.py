@@ -312,7 +312,7 @@ def _described(report: RunContent, under: UnderProtocol) -> str:
     uses = {"chosen by it": report.info.chosen_by, "reported above": report.info.protocol}
     used = ", ".join(use for use, by in uses.items() if by and by.id == planned.id)
     if under.unmeasured and not used:
-        command = wording.measuring(planned, not report.info.as_planned)
+        command = wording.measuring(planned, report.info.places, not report.info.as_planned)
         used = f"{counted(under.unmeasured, 'chosen snapshot')} not measured: {command}"
     return f"{text}; {used}" if used else text
 

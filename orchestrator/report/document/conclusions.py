@@ -49,7 +49,9 @@ def differences(report: RunContent) -> Iterable[blocks.Block]:
         )
     if len(shown) < len(known):
         repeated = bool(report.resampled) and report.partly is None
-        yield blocks.Paragraph(wording.claims(report.summaries, repeated, report.partly))
+        yield blocks.Paragraph(
+            wording.claims(report.summaries, repeated, report.partly, report.info.places)
+        )
 
 
 def comparisons(report: RunContent) -> Iterable[blocks.Block]:

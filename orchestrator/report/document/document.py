@@ -16,6 +16,7 @@ from fsl_sweep.orchestrator.report.document.forest import forest
 from fsl_sweep.orchestrator.report.document.glossary import WORDS
 from fsl_sweep.orchestrator.selection.completeness import Completeness
 from fsl_sweep.orchestrator.selection.results import LeftOut
+from fsl_sweep.orchestrator.text.commands import on_all
 from fsl_sweep.orchestrator.text.durations import duration
 from fsl_sweep.orchestrator.text.printed import counted
 
@@ -101,7 +102,8 @@ def progress(completeness: Completeness) -> Iterable[blocks.Block]:
 def _unmeasured(report: RunContent) -> Iterable[blocks.Block]:
     count, reported = report.completeness.unmeasured, report.info.protocol
     if count and reported is not None:
-        yield blocks.Paragraph(wording.unmeasured(count, reported, report.info.as_planned), "alarm")
+        text = wording.unmeasured(count, reported, report.info.as_planned, report.info.places)
+        yield blocks.Paragraph(text, "alarm")
         yield blocks.Bullets(tuple(map(_problem, report.selected.unmeasured)))
 
 
@@ -130,8 +132,10 @@ def _curves(report: RunContent) -> Iterable[blocks.Block]:
     columns = blocks.words("method", "configuration") + blocks.numbers(["seed", *measures, *heads])
     yield blocks.table(columns, rows)
     if report.curves_total > len(report.curves):
-        text = f"{len(report.curves)} of {report.curves_total} trials are shown; "
-        yield blocks.Paragraph(f"{text}`fsl-sweep tensorboard RUN` shows all.", "note")
+        text = f"{len(report.curves)} of {report.curves_total} trials are shown"
+        if report.info.protocol is not None and len(report.info.places) == 1:
+            text += f"; {on_all(report.info.places, 'tensorboard')} shows all"
+        yield blocks.Paragraph(f"{text}.", "note")
 
 
 def _cautions(report: RunContent) -> Iterable[blocks.Block]:

@@ -77,6 +77,7 @@ def to_plain(report: Content) -> dict[str, Any]:
     """Return the same as plain data."""
     if isinstance(report, BenchmarksContent):
         return _benchmarks(report)
+    report = report.unplaced()
     # What comparisons, rankings and stability are by; NovelGen, the rule, goes without saying.
     metric = {} if report.base_weight is None else {"metric": report.info.metric}
     over = report.over_methods

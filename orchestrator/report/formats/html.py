@@ -45,6 +45,7 @@ def to_html(report: Content) -> str:
     The first line holds the title, which says whether the run is complete, and the answer's first
     sentence.
     """
+    report = report.unplaced()
     return page(document(report), figures(report))
 
 

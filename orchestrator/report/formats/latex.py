@@ -25,7 +25,7 @@ LONG = r"p{14em}"
 
 def to_latex(report: Content) -> str:
     """Return the report's tables, as ``latex`` does; the first line says whether it is complete."""
-    return latex(document(report))
+    return latex(document(report.unplaced()))
 
 
 def latex(content: blocks.Document) -> str:

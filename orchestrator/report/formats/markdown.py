@@ -21,7 +21,7 @@ def to_markdown(report: Content) -> str:
 
     The first line says whether the run is complete, and the answer comes next.
     """
-    return markdown(document(report))
+    return markdown(document(report.unplaced()))
 
 
 def markdown(content: blocks.Document) -> str:

@@ -1,11 +1,14 @@
 import io
 import re
+from itertools import product
 
 import made
 import pytest
+from rich.cells import cell_len
 
 from fsl_sweep.orchestrator.cli.progress import LiveProgress, PlainProgress
 from fsl_sweep.orchestrator.records.measures import TrialEnd
+from fsl_sweep.orchestrator.records.spec import Fold
 from fsl_sweep.orchestrator.text.console import SafeConsole
 
 PLAN = made.plan(*(made.planned(made.spec(seed, epochs=4, every=2)) for seed in (0, 1, 2)))
@@ -54,6 +57,36 @@ def test_what_is_shown(events, todo, snapshot):
     lines = stream.getvalue().splitlines()
     assert max(map(len, lines[:2])) <= 80
     assert "\n".join(re.sub(" {2,}", "  ", line).strip() for line in lines + frames) == snapshot
+
+
+LONG = "FIX-Prototypical-Network-of-a-"
+METHODS = f"{LONG}colleague", f"{LONG}friend", "PN", "\u6570\u5b57" * 15
+ALIKE = list(product(METHODS, (5, 20), (0, 1)))
+"""Trials by method, way and seed; long names differ at their end, and one has wide letters."""
+
+
+@pytest.mark.parametrize("fold", [None, Fold(folds=4, index=3)])
+def test_running_trials_are_told_apart_in_80_columns(fold):
+    trials = []
+    for number, (method, way, seed) in enumerate(ALIKE, 1):
+        changes = {"batches": number, "fold": fold}
+        trials.append(made.planned(made.spec(seed, way).model_copy(update=changes), method))
+    plan = made.plan(*trials)
+    console = SafeConsole(file=io.StringIO(), width=80, record=True, color_system=None)
+    live = LiveProgress(plan, [*plan.specs], console)
+    for trial in plan.specs:
+        live.measured(trial, made.record(2))
+    console.print(live._bars)
+    _, heads, *rows, last = console.export_text().splitlines()
+    assert heads.split() == ["running", "epoch", "loss", "BaseGen", "ValGen", "NovelGen"]
+    assert max(map(cell_len, rows)) <= 80
+    names = [re.sub("[\u2501\u2578\u257a].*", "", row).strip() for row in rows]
+    assert len({*names}) == len(ALIKE)
+    for name, (method, _, seed) in zip(names, ALIKE, strict=True):
+        assert name[:2] == method[:2]
+        assert re.search(rf"\bs(eed=)?{seed}\b", name)
+    # What a terminal echoes here, as ^C, begins no other line.
+    assert not last.strip()
 
 
 def test_accuracies_are_those_of_the_selection_tasks():

@@ -1,8 +1,11 @@
 """Reports by protocol, against numbers that are looked up one by one."""
 
 import json
+import re
+import shlex
 import shutil
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,8 +14,9 @@ import made
 import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
+from typer.main import get_command
 
-from fsl_sweep.orchestrator.cli.app import invoke
+from fsl_sweep.orchestrator.cli.app import app, invoke
 from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger import columns
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
@@ -167,7 +171,7 @@ def test_every_format_names_the_protocols_and_shows_the_table(
         text = " ".join(form(report).split())
         for said in ("5-way 1-shot, 15 queries, 20 + 50 tasks", "20 + 20 tasks", "lambda 0.5"):
             assert said in text.replace("\\allowbreak{}", ""), name
-    assert to_text(report) == snapshot
+    assert to_text(replace(report, info=replace(report.info, places=("my run",)))) == snapshot
 
 
 def test_an_old_report_is_reproduced_under_the_old_protocol(tmp_path: Path) -> None:
@@ -192,7 +196,7 @@ def test_chosen_snapshots_that_are_not_measured_are_named(copy: Path, capfd: Any
     out = " ".join(capfd.readouterr().out.split())
     assert "made: INCOMPLETE" in out
     assert "chosen snapshots are not measured under 'later' (7-way" in out
-    assert "`fsl-sweep measure RUN later` measures them" in out
+    assert f"`fsl-sweep measure {copy} later` measures them" in out
     found = plain(load_run(copy), protocol="later")
     assert not found["run"]["complete"]
     assert found["selections"] == found["summary"] == []
@@ -203,7 +207,36 @@ def test_chosen_snapshots_that_are_not_measured_are_named(copy: Path, capfd: Any
     asked = [f"mixture({weight})" for weight in (0.2, 0.4, 0.6, 0.8)]
     other = load_run(copy).report(asked, ["val", "base"], protocol="precise", bootstrap=0)
     assert other.completeness.unmeasured
-    assert any("measure RUN precise --snapshots all`" in one for one in other.cautions)
+    assert any(f"measure {copy} precise --snapshots all`" in one for one in other.cautions)
+
+
+def pasted(*texts: str) -> list[list[str]]:
+    """The words of all commands in these texts, each of which takes its arguments."""
+    lines = re.findall(r"`(fsl-sweep [^`]*)`", " ".join(" ".join(texts).split()))
+    commands = [shlex.split(line) for whole in lines for line in whole.split("; ")]
+    for _, name, *words in commands:
+        click: Any = get_command(app)
+        click.get_command(None, name).make_context(name, words)
+    return commands
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_commands_of_a_report_can_be_pasted(copy: Path, tmp_path: Path, plan: Plan) -> None:
+    made.flip(next((copy / "trials").glob(f"*/measured/{plan.protocol('5-shot').id}.parquet")))
+    one, other = tmp_path / "one run", Path(shutil.copytree(copy, tmp_path / "another run"))
+    copy.rename(one)
+    for places in ([one], [one, other]):
+        texts = []
+        for parts in ({}, {"protocol": "later"}, {"protocol": "precise"}):
+            report = load_run(places).report(bootstrap=30, **parts)
+            report = replace(report, curves_total=100)
+            texts += [to_text(report), *report.cautions]
+            for form in FORMATS.keys() - {"terminal"}:
+                assert not re.search("one run|another run", FORMATS[form](report))
+        commands = pasted(*texts)
+        alone = {"measure", "verify"} | ({"tensorboard"} if places == [one] else set())
+        assert {name for _, name, *_ in commands} == alone
+        assert {place for _, _, place, *_ in commands} == {*map(str, places)}
 
 
 def test_what_is_not_measured_leads_to_no_number(run: Run) -> None:
@@ -216,7 +249,7 @@ def test_what_is_not_measured_leads_to_no_number(run: Run) -> None:
     assert {one.strategy.snapshot for one in report.resampled} == {"last"}
     assert "--bootstrap 1000" not in to_text(report)  # more resamples add none
     assert all(np.isfinite(one.values).all() for one in report.resampled)
-    assert any("measure RUN precise --snapshots all`" in one for one in report.cautions)
+    assert any(f"measure {run.path} precise --snapshots all`" in one for one in report.cautions)
     recorded = run.records("precise").set_index(["trial", "epoch"])["novel_report"]
     points = [point for front in report.selected.fronts for point in front.points]
     shown = [point.mean("novel") for point in points]
@@ -242,7 +275,7 @@ def test_who_chooses_must_be_measured_whole(copy: Path, plan: Plan) -> None:
     assert (partly.completeness.done, partly.completeness.planned) == (1, 12)
     reasons = {one.reason for one in partly.completeness.problems}
     assert reasons == {"6 of 6 snapshots are not measured under the protocol that chooses"}
-    assert any("measure RUN later --snapshots all` measures" in one for one in partly.cautions)
+    assert any(f"measure {copy} later --snapshots all` measures" in one for one in partly.cautions)
 
 
 def test_damage_under_another_protocol_is_named(copy: Path, plan: Plan) -> None:

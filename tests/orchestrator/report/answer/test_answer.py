@@ -219,6 +219,7 @@ FURTHER: dict[str, tuple[list[TrialHistory], dict[str, Any]]] = {
         {
             **{"snapshot": ("last",), "hyperparameter": ("val",), "metric": "mixture(0.4)"},
             **{"protocol": made.FIVE_SHOT, "chosen_by": made.MAIN_PROTOCOL},
+            "places": ("my run", "table.csv"),
         },
     ),
     "only means are known": (means([*PN, *RR]), {"bootstrap": 0}),

@@ -67,6 +67,9 @@ def package(tmp_path_factory):
     (folder / "my_package" / "eigen.py").write_text(
         block("docs/extending.md", "python", "class Eigen(Submission)")
     )
+    (folder / "my_package" / "near_best.py").write_text(
+        block("docs/extending.md", "python", "class NearBest(Searcher)")
+    )
     distribution(
         folder,
         "my-package",
@@ -80,6 +83,8 @@ def package(tmp_path_factory):
         "ridge = my_package.cosine:INFO\n"
         "[fsl_sweep.metadl]\n"
         "eigen = my_package.eigen:INFO\n"
+        "[fsl_sweep.searchers]\n"
+        "near-best = my_package.near_best:INFO\n"
         "[fsl_sweep.studies]\n"
         "stops = my_package.stops:INFO\n",
     )
@@ -174,8 +179,9 @@ CONTRACTS = """
 from fsl_sweep.learners.testing import LearnerContract, SubmissionContract
 from my_package.cosine import CosineNet
 from my_package.eigen import Eigen
+from my_package.near_best import NearBest
 from my_package.stops import Stops
-from fsl_sweep.orchestrator.testing import StudyContract
+from fsl_sweep.orchestrator.testing import SearcherContract, StudyContract
 
 
 class TestCosineNet(LearnerContract):
@@ -185,6 +191,10 @@ class TestCosineNet(LearnerContract):
 class TestEigen(SubmissionContract):
     submission = Eigen
     modes = ("episode",)
+
+
+class TestNearBest(SearcherContract):
+    searcher = NearBest
 
 
 class TestStops(StudyContract):
@@ -200,7 +210,7 @@ def test_the_documented_parts_pass_their_contracts(package, tmp_path, monkeypatc
     (tmp_path / "test_mine.py").write_text(CONTRACTS + selector)
     monkeypatch.syspath_prepend(package)
     passed = nested.passed(tmp_path / "test_mine.py")
-    for name in ("TestCosineNet", "TestEigen", "TestLate", "TestStops"):
+    for name in ("TestCosineNet", "TestEigen", "TestLate", "TestNearBest", "TestStops"):
         assert any(f"::{name}::" in one for one in passed)
 
 

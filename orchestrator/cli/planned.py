@@ -49,6 +49,7 @@ def show_plan(prepared: Prepared) -> int:
     histories = ledger.histories(plan) if known else []
     _show_trials(ledger, plan, left, pending, retried)
     say(f"to train: {planned_work.summary(pending)}")
+    _show_search(plan)
     seconds = planned_work.expected_seconds(plan, histories, pending) if histories else None
     if seconds is not None:
         expected = wording.duration(seconds)
@@ -110,6 +111,19 @@ def _show_trials(
         say(f"  {number:4d}  {trial.id}  {state:6}  {label}")
     later = f"; not in --only: {len(left) - len(pending)}" if len(left) > len(pending) else ""
     say(f"done already: {len(plan.specs) - len(left)}; to run: {len(pending)}{later}")
+
+
+def _show_search(plan: Plan) -> None:
+    """Say how many configurations are still to be proposed, and how many trials they make."""
+    for method, searched in plan.searched.items():
+        if searched.rest:
+            planned = [trial for trial in plan.trials if trial.method == method]
+            each = len(planned) // len(searched.planned)
+            count, total = plan.proposed[method]
+            say(
+                f"search: {count} of {counted(total, 'configuration')} of {method} proposed so "
+                f"far; the rest makes {counted(searched.rest * each, 'trial')} more"
+            )
 
 
 def _show_measuring(

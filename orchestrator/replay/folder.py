@@ -55,6 +55,7 @@ class FolderSource(Source):
             versions=versions,
             cautions=(*plan.cautions, *problems),
             stands_in=plan.stands_in,
+            proposed=plan.proposed,
         )
 
     def protocols(self) -> tuple[PlannedProtocol, ...]:

@@ -37,6 +37,7 @@ class SourceInfo:
         benchmark: of a table by its column ``benchmark``; None where there is no column.
         stands_in: what stands in for what, where a sweep's laptop variant was run; its ``name``
             says so too.
+        proposed: how many configurations a search has proposed, and of how many, by method.
     """
 
     name: str
@@ -51,6 +52,7 @@ class SourceInfo:
     tasks: Mapping[str, str] | None = None
     benchmark: str | None = None
     stands_in: str = ""
+    proposed: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 class Source(ABC):

@@ -57,6 +57,7 @@ class RunInfo:
         scope: which methods and configurations take part, as a sentence; empty for all.
         classes: names of the classes of each measure under ``protocol``; none where not recorded.
         few: whether only the pairs of selectors that papers report are strategies.
+        proposed: how many configurations a search has proposed, and of how many, by method.
     """
 
     name: str
@@ -75,6 +76,7 @@ class RunInfo:
     scope: str = ""
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     few: bool = False
+    proposed: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def question(self) -> Question:

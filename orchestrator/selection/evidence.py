@@ -3,7 +3,7 @@
 A report and every study ask this, so that they speak of the same seeds and snapshots.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import final
@@ -44,6 +44,7 @@ class Evidence:
         histories: one for each planned trial, in plan order, recorded or not.
         source: where they are from, for what is read of other protocols; None for made records.
         classes: class tuples of the common tasks, to resample classes as well as tasks.
+        proposed: as of `SourceInfo`; by default that of the source.
     """
 
     def __init__(
@@ -52,10 +53,12 @@ class Evidence:
         histories: Sequence[TrialHistory],
         source: Source | None = None,
         classes: ClassLists | None = None,
+        proposed: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
         self.question, self.classes = question, classes
         self.histories = [trial for trial in histories if question.asks_for(trial)]
         self._source = source
+        self._proposed = (source.info.proposed if source else {}) if proposed is None else proposed
 
     @property
     def source(self) -> Source:
@@ -72,7 +75,10 @@ class Evidence:
     def completeness(self) -> Completeness:
         """Return how much of the plan is there."""
         reported = self.question.protocol is not None
-        return completeness_of(self.histories, len(self.selected.unmeasured) if reported else 0)
+        unmeasured = len(self.selected.unmeasured) if reported else 0
+        here = {trial.method for trial in self.histories}
+        proposed = {method: counts for method, counts in self._proposed.items() if method in here}
+        return completeness_of(self.histories, unmeasured, proposed)
 
     @cached_property
     def chosen(self) -> Chosen:

@@ -24,6 +24,7 @@ from fsl_sweep.orchestrator.upkeep.pruning import LOST, prunable, prune, prune_e
 from fsl_sweep.orchestrator.upkeep.recording import locked, note_environment, write_tasks
 from fsl_sweep.orchestrator.upkeep.remaining import Todo, check_there, to_measure
 from fsl_sweep.orchestrator.upkeep.retrying import check_retry, set_aside, to_retry
+from fsl_sweep.orchestrator.upkeep.searching import next_round
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.planning.measure_request import MeasureRequest
@@ -88,7 +89,8 @@ def execute(
         if early := _surely_pending(prepared):
             # Ray takes longer to start than planning and opening the data together.
             ray = stack.enter_context(RayProcess(address, early))
-        plan = stack.enter_context(_recording(prepared, *prepared.opened(), notify))
+        opened, benchmarks = prepared.opened()
+        plan = stack.enter_context(_recording(prepared, opened, benchmarks, notify))
         ledger, chosen = prepared.ledger, plan.ids_of(prepared.only)
         again = to_retry(ledger, prepared.retry, [t for t in plan.specs if t in chosen])
         # Before anything is trained: what cannot be measured stops the run.
@@ -99,15 +101,16 @@ def execute(
         pending = [trial for trial in ledger.pending(plan) if trial in chosen]
         retries = prepared.sweep.config.retries
         jobs = _Jobs(ledger, plan, retries, address, following, stack, ray)
-        if pending:
-            if plan.keep != "all":
-                notify(f"keep: {plan.keep}. {LOST[plan.keep]}")
-            jobs.run(pending)
+        if pending and plan.keep != "all":
+            notify(f"keep: {plan.keep}. {LOST[plan.keep]}")
+        ran, measured = jobs.train(prepared, benchmarks, pending, notify)
+        plan, chosen = jobs.plan, jobs.plan.ids_of(prepared.only)
         done = jobs.measure(plan.requested, chosen)
         left = ledger.pending(plan)
         if not left and not done.unmeasured:
             prune(ledger, prunable(ledger, plan, plan.keep))
-        return done._replace(ran=len(pending), failed=sum(trial in left for trial in pending))
+        failed = sum(trial in left for trial in ran)
+        return done._replace(ran=len(ran), failed=failed, measured=done.measured + measured)
 
 
 def measure(
@@ -165,6 +168,30 @@ class _Jobs:
         with self.following(plan, trials, todo) as listeners:
             self.ray.run(job, [ends, *listeners])
         return tuple(ends.reasons)
+
+    def train(
+        self,
+        prepared: Prepared,
+        benchmarks: Mapping[str, Benchmark],
+        pending: Sequence[str],
+        notify: Callable[[str], None],
+    ) -> tuple[list[str], int]:
+        """Train what is pending, then each round of a search; gives it, and what was measured."""
+        ran, measured = [*pending], 0
+        if pending:
+            self.run(pending)
+        while self.plan.search is not None:
+            chosen = self.plan.ids_of(prepared.only)
+            measured += self.measure([self.plan.main], chosen).measured  # a searcher is told of it
+            more = next_round(prepared, self.plan, benchmarks, notify)
+            if more is None:
+                break
+            self.plan, chosen = more, more.ids_of(prepared.only)
+            pending = [t for t in self.ledger.pending(more) if t in chosen and t not in ran]
+            if pending:
+                self.run(pending)
+                ran += pending
+        return ran, measured
 
     def measure(self, protocols: Sequence[PlannedProtocol], trials: Collection[str]) -> Executed:
         """Measure what is missing under these protocols, as far as these trials have ended.

@@ -177,6 +177,7 @@ def _run(report: RunContent, metric: Mapping[str, str]) -> dict[str, Any]:
         "divergence": plain(completeness.divergence),
         "stopped_by_budget": completeness.budget,
         "stopped_before_snapshot": completeness.stopped_early,
+        **({"proposed": plain(completeness.proposed)} if completeness.proposed else {}),
         "protocol": info.protocol and _protocol(info.protocol),
         "chosen_by": info.chosen_by and _protocol(info.chosen_by),
         "problems": [

@@ -40,6 +40,8 @@ cosine-net = my_package.cosine:INFO
 ridge = my_package.cosine:INFO
 [fsl_sweep.metadl]
 eigen = my_package.eigen:INFO
+[fsl_sweep.searchers]
+near-best = my_package.near_best:INFO
 [fsl_sweep.studies]
 stops = my_package.stops:INFO
 """
@@ -60,6 +62,7 @@ def written_package(folder: Path) -> Path:
         "cosine": block("docs/extending.md", "python", "class CosineNet(EpisodicLearner)")
         + textwrap.dedent(info),
         "eigen": block("docs/extending.md", "python", "class Eigen(Submission)"),
+        "near_best": block("docs/extending.md", "python", "class NearBest(Searcher)"),
     }
     for name, code in modules.items():
         (folder / "my_package" / f"{name}.py").write_text(code)

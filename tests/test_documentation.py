@@ -124,8 +124,9 @@ CONTRACTS = """
 from fsl_sweep.learners.testing import LearnerContract, SubmissionContract
 from my_package.cosine import CosineNet
 from my_package.eigen import Eigen
+from my_package.near_best import NearBest
 from my_package.stops import Stops
-from fsl_sweep.orchestrator.testing import StudyContract
+from fsl_sweep.orchestrator.testing import SearcherContract, StudyContract
 
 
 class TestCosineNet(LearnerContract):
@@ -135,6 +136,10 @@ class TestCosineNet(LearnerContract):
 class TestEigen(SubmissionContract):
     submission = Eigen
     modes = ("episode",)
+
+
+class TestNearBest(SearcherContract):
+    searcher = NearBest
 
 
 class TestStops(StudyContract):
@@ -150,7 +155,7 @@ def test_the_documented_parts_pass_their_contracts(package, tmp_path, monkeypatc
     (tmp_path / "test_mine.py").write_text(CONTRACTS + selector)
     monkeypatch.syspath_prepend(package)
     passed = nested.passed(tmp_path / "test_mine.py")
-    for name in ("TestCosineNet", "TestEigen", "TestLate", "TestStops"):
+    for name in ("TestCosineNet", "TestEigen", "TestLate", "TestNearBest", "TestStops"):
         assert any(f"::{name}::" in one for one in passed)
 
 

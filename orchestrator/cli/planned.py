@@ -50,6 +50,7 @@ def show_plan(prepared: Prepared) -> int:
     resumed = {**ledger.resumed(pending), **dict.fromkeys(retried, 0)}
     _show_trials(ledger, plan, left, pending, retried, resumed)
     say(f"to train: {planned_work.summary(pending, resumed)}")
+    _show_search(plan)
     seconds = None
     if histories:
         seconds = planned_work.expected_seconds(plan, histories, pending, resumed)
@@ -116,6 +117,19 @@ def _show_trials(
         say(f"  {number:4d}  {trial.id}  {state:6}  {label}{begun}")
     later = f"; not in --only: {len(left) - len(pending)}" if len(left) > len(pending) else ""
     say(f"done already: {len(plan.specs) - len(left)}; to run: {len(pending)}{later}")
+
+
+def _show_search(plan: Plan) -> None:
+    """Say how many configurations are still to be proposed, and how many trials they make."""
+    for method, searched in plan.searched.items():
+        if searched.rest:
+            planned = [trial for trial in plan.trials if trial.method == method]
+            each = len(planned) // len(searched.planned)
+            count, total = plan.proposed[method]
+            say(
+                f"search: {count} of {counted(total, 'configuration')} of {method} proposed so "
+                f"far; the rest makes {counted(searched.rest * each, 'trial')} more"
+            )
 
 
 def _show_measuring(

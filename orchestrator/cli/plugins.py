@@ -23,11 +23,13 @@ def plugins(
     from fsl_sweep.learners.backbones.catalogue import BACKBONES
     from fsl_sweep.learners.catalogue import LEARNERS
     from fsl_sweep.learners.metadl.submissions import SUBMISSIONS
+    from fsl_sweep.orchestrator.searchers.catalogue import SEARCHERS
     from fsl_sweep.orchestrator.selectors import HYPERPARAMETER_SELECTORS, SNAPSHOT_SELECTORS
     from fsl_sweep.orchestrator.studies.catalogue import STUDIES
 
     trained = (LEARNERS, BACKBONES, SUBMISSIONS, BENCHMARKS)
-    catalogues = (*trained, SNAPSHOT_SELECTORS, HYPERPARAMETER_SELECTORS, STUDIES)
+    catalogues = (*trained, SNAPSHOT_SELECTORS, HYPERPARAMETER_SELECTORS)
+    catalogues = (*catalogues, SEARCHERS, STUDIES)
     listings = [listing for catalogue in catalogues for listing in catalogue.listings(check)]
     broken = [listing for listing in listings if listing.error]
     others = any(listing.source != OURS for listing in listings)

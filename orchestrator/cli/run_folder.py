@@ -46,6 +46,7 @@ def _show_status(run: RunFolder) -> int:
     from fsl_sweep.orchestrator.ledger.ledger import Ledger
     from fsl_sweep.orchestrator.ledger.lock import holder_of
     from fsl_sweep.orchestrator.ledger.verify import check_outside_trials
+    from fsl_sweep.orchestrator.selection.completeness import searching
 
     ledger = Ledger(run)
     plan = ledger.planned()
@@ -65,15 +66,17 @@ def _show_status(run: RunFolder) -> int:
         files = f"{counted(harmed, 'file')} outside trials/ {'is' if harmed == 1 else 'are'}"
         lines.append(f"{files} damaged or missing: `fsl-sweep verify {quote(str(run))}` lists them")
     say(f"{plan.title}: {plan.counted} planned")
+    if left := searching(plan.proposed):
+        say(one_line(f"{left} proposed so far"))
     say(", ".join(f"{number} {state}" for state, number in sorted(counts.items())))
     say(one_line(_measured(ledger, plan, histories)))
     for line in lines:
         say(one_line(line))
     ended = sum(counts[outcome] for outcome in ("done", "budget", "diverged", "stopped"))
     if ended:
-        so_far = "" if ended == len(plan.specs) else " so far"
+        so_far = "" if ended == len(plan.specs) and not left else " so far"
         say(f"report{so_far}: `{report_command(run)}`")
-    return 0 if ended == len(plan.specs) else 1
+    return 0 if ended == len(plan.specs) and not left else 1
 
 
 def _remarks(history: "TrialHistory", state: str) -> Iterator[str]:

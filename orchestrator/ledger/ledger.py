@@ -3,6 +3,7 @@
     RUN/
       sweep.yaml  plan.json  environment.json  lock
       tasks/PROTOCOL/SPLIT-SET.json   class tuples of the common tasks
+      proposals/METHOD-0001.json      what a search proposed, and from which history
       trials/ID/
         spec.json                     the resolved specification
         epochs/0001.json              an epoch's curves; removed when the trial has ended

@@ -21,7 +21,7 @@ from fsl_sweep.orchestrator.ledger import envelope
 
 _UNFINISHED = ".unfinished-"
 TEMPORARY = re.compile(rf"{re.escape(_UNFINISHED)}[0-9a-f]{{32}}")
-_WRITTEN = re.compile(r"tasks|trials|epochs|measured|snapshots|[0-9a-f]{16}")
+_WRITTEN = re.compile(r"tasks|proposals|trials|epochs|measured|snapshots|[0-9a-f]{16}")
 """Folders that files are written into: those of a run, of a trial or protocol by its id."""
 _ABSENT = (FileNotFoundError, NotADirectoryError)
 

@@ -13,6 +13,7 @@ from fsl_sweep.datasets.files.plain_file import kind_of
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import RETRIED, Ledger, tasks_folder
 from fsl_sweep.orchestrator.ledger.measured import MEASURED, epoch_of
+from fsl_sweep.orchestrator.ledger.proposals import PROPOSALS, proposals_name, read_proposals
 from fsl_sweep.orchestrator.ledger.storage import TEMPORARY, Folder
 from fsl_sweep.orchestrator.ledger.training import END, EPOCHS
 from fsl_sweep.orchestrator.ledger.trial_ledger import (
@@ -27,7 +28,8 @@ from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID, Plan, PlannedTrial
 from fsl_sweep.orchestrator.records.spec import ids_of
 
 _VIEW = ("tensorboard", "tensorboard.new", "tensorboard.old")
-_RUN = ("plan.json", "sweep.yaml", "environment.json", "lock", "tasks", "trials", RETRIED, *_VIEW)
+_NOTES = ("plan.json", "sweep.yaml", "environment.json", "lock")
+_RUN = (*_NOTES, "tasks", "trials", PROPOSALS, RETRIED, *_VIEW)
 _TRIAL = ("spec.json", END, RESUME, PRUNED, EPOCHS, MEASURED, SNAPSHOTS)
 _MEASURED_OF = re.compile(rf"{PROTOCOL_ID.pattern}(\.parquet)?")
 _UNTIL = "nothing can be written there until it is removed"
@@ -153,6 +155,7 @@ def check_outside_trials(ledger: Ledger, plan: Plan) -> Sequence[Finding]:
                 for name in names:
                     folds = protocol.snapshots != "all" and name.startswith("fold-")
                     findings.note(tasks, name, follows, may_miss=folds or not protocol.asked)
+    _check_proposals(findings, ledger, plan)
     for name in _VIEW:  # TensorBoard's, a copy without checksums
         for path in (folder.path / name, *(folder.path / name).rglob("*")):
             with suppress(FileNotFoundError):
@@ -162,6 +165,29 @@ def check_outside_trials(ledger: Ledger, plan: Plan) -> Sequence[Finding]:
                     follows = "the view is not written until it is removed"
                     findings.add(place, f"it is a {kind_of(mode)}", follows)
     return findings
+
+
+def _check_proposals(findings: _Findings, ledger: Ledger, plan: Plan) -> None:
+    folder = ledger.folder / PROPOSALS
+    names = {
+        proposals_name(method, number): (method, number)
+        for method, searched in plan.searched.items()
+        for number in range(1, len(searched.rounds) + 1)
+    }
+    follows = (
+        "the plan holds the same configurations; what their searcher was told is not known, and no "
+        "number depends on it"
+    )
+    with findings.damage(_UNTIL):
+        # One more was asked for just before a kill; others are of methods no longer planned.
+        findings.unknown_files(folder, re.compile(r".+-\d{4,}\.json").fullmatch)
+        for name, (method, number) in names.items():
+            with findings.damage(follows):
+                proposals = read_proposals(ledger, method, number)
+                if proposals is None:
+                    findings.add(folder.place(name), "it is missing", follows)
+                elif proposals.proposed != plan.searched[method].rounds[number - 1]:
+                    findings.add(folder.place(name), "it is not what was planned", follows)
 
 
 def _check_trial(

@@ -1,5 +1,6 @@
 """What a scheduler can do for the methods of a sweep: where it stops nothing, and what to know."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
@@ -58,7 +59,8 @@ def _by_method(trials: Iterable[PlannedTrial]) -> dict[str, list[PlannedTrial]]:
 
 def _no_contest(scheduler: Scheduler, trials: Sequence[PlannedTrial]) -> tuple[str, str]:
     """Return why a scheduler stops nothing of a method, and the key at fault; empty if it can."""
-    configurations = len({trial.configuration for trial in trials})
+    rounds = {trial.configuration: trial.round for trial in trials}  # each a contest of its own
+    configurations = max(Counter(rounds.values()).values())
     if configurations == 1:
         return "name", "has one configuration"
     if configurations <= scheduler.finalists:

@@ -1,6 +1,6 @@
 """From a sweep file to a plan: the trials of every method, and what the report needs to know."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from operator import itemgetter
@@ -22,6 +22,12 @@ from fsl_sweep.orchestrator.planning.protocols import (
     resolved_benchmark,
     stem,
 )
+from fsl_sweep.orchestrator.planning.searching import (
+    MethodSearch,
+    Recorded,
+    search_cautions,
+    searches_of,
+)
 from fsl_sweep.orchestrator.planning.suitability import in_distribution_cautions
 from fsl_sweep.orchestrator.records.model import digest
 from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
@@ -32,33 +38,59 @@ from fsl_sweep.orchestrator.sweepfile.messages import blaming
 from fsl_sweep.orchestrator.sweepfile.reading import SweepFile
 
 MOST_TRIALS = 1_000_000
+_FEWER = (
+    "Leave out values, or draw some of the combinations: write 'choice' in place of 'grid', and "
+    "how many to draw as 'samples'"
+)
 
 
-def plan_sweep(sweep: SweepFile) -> Plan:
+def plan_sweep(sweep: SweepFile, recorded: Recorded | None = None) -> Plan:
     """Plan every trial of a sweep: methods x configurations x seeds, in the order of the file.
 
-    With cross-validation, each full trial is followed by those of its folds.
+    With cross-validation, each full trial is followed by those of its folds. Where the sweep
+    searches, the configurations are those that were proposed so far.
+
+    Args:
+        sweep: the file.
+        recorded: what the run folder holds of a search; without it, the first round is planned.
 
     Raises:
+        RunFolderError: the run folder holds another search.
         ConfigError: an unknown name, a bad option, two equal configurations in a method, or more
             than ``MOST_TRIALS`` trials; the message names file, key path and value.
     """
     with blaming(sweep.where, sweep.overrides, sweep.place):
-        plan = _planned(sweep.config)
+        plan = _planned(sweep.config, recorded)
         if not sweep.stands_in:
             return plan
         caution = "This is the small variant of a sweep: its numbers are not those of the sweep"
         return replace(plan, stands_in=sweep.stands_in, cautions=(caution, *plan.cautions))
 
 
-def _planned(config: SweepConfig) -> Plan:
-    benchmark = _benchmark(config)
-    methods = [
+def searches(sweep: SweepFile) -> dict[str, MethodSearch]:
+    """Return the search of each method, where the sweep asks for one. Raises as ``plan_sweep``."""
+    with blaming(sweep.where, sweep.overrides, sweep.place):
+        return searches_of(sweep.config, _methods(sweep.config, _benchmark(sweep.config)))
+
+
+def _methods(config: SweepConfig, benchmark: Part) -> list[ConfigurationResolver]:
+    return [
         ConfigurationResolver(config, method, tree, benchmark)
         for method, tree in config.methods.items()
     ]
-    _check_size(methods)
-    trials = [trial for method in methods for trial in trials_of(method)]
+
+
+def _planned(config: SweepConfig, recorded: Recorded | None) -> Plan:
+    benchmark = _benchmark(config)
+    methods = _methods(config, benchmark)
+    search = searches_of(config, methods)
+    _check_size(methods, search)
+    searched = {name: each.begun(recorded) for name, each in search.items() if each.axes}
+    trials = [
+        trial
+        for method in methods
+        for trial in trials_of(method, search.get(method.method), searched.get(method.method))
+    ]
     _check_shared(trials)
     cautions = dict.fromkeys(caution for method in methods for caution in method.cautions)
     protocols = planned_protocols(config)
@@ -74,12 +106,18 @@ def _planned(config: SweepConfig) -> Plan:
         keep=config.keep,
         record=config.record,
         scheduler=config.scheduler,
+        search=config.search,
+        searched=searched,
         places=_places(config, protocols),
         resources=config.resources,
         method_resources={m.method: m.resources for m in methods if m.resources},
         selectors=_selectors(config),
         parts=_parts(trials),
-        cautions=(*in_distribution_cautions(benchmark, trials), *cautions),
+        cautions=(
+            *in_distribution_cautions(benchmark, trials),
+            *search_cautions(config.search, searched),
+            *cautions,
+        ),
     )
 
 
@@ -105,18 +143,20 @@ def _places(config: SweepConfig, protocols: Sequence[PlannedProtocol]) -> dict[s
     return places
 
 
-def _check_size(methods: Sequence[ConfigurationResolver]) -> None:
+def _check_size(
+    methods: Sequence[ConfigurationResolver], search: Mapping[str, MethodSearch]
+) -> None:
     """Refuse a sweep that is too large before any trial is made."""
-    counts = [prod(factors_of(method).values()) for method in methods]
+    sizes = [factors_of(method, search.get(method.method)) for method in methods]
+    counts = [prod(factors.values()) for factors in sizes]
     if sum(counts) > MOST_TRIALS:
-        largest, count = max(zip(methods, counts, strict=True), key=itemgetter(1))
-        factors = " x ".join(f"{name}: {size:,}" for name, size in factors_of(largest).items())
+        largest, factors, count = max(zip(methods, sizes, counts, strict=True), key=itemgetter(2))
+        product = " x ".join(f"{name}: {size:,}" for name, size in factors.items())
         raise ConfigError(
             "",
             f"methods.{largest.method}",
-            f"{factors} makes {count:,} trials; a sweep has at most {MOST_TRIALS:,}. Leave out "
-            "values, or draw some of the combinations: write 'choice' in place of 'grid', and how "
-            "many to draw as 'samples'",
+            f"{product} makes {count:,} trials; a sweep has at most {MOST_TRIALS:,}. "
+            + ("Search for fewer" if search else _FEWER),
         )
 
 

@@ -33,10 +33,13 @@ class Prepared:
 
         Raises:
             ConfigError: a value of the file cannot be used; the message names it.
+            RunFolderError: the run folder holds another search for configurations.
         """
         from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
+        from fsl_sweep.orchestrator.planning.searching import Recorded
 
-        return self.ledger.with_its_ids(plan_sweep(self.sweep))
+        recorded = Recorded(self.ledger, self.sweep.config.name)
+        return self.ledger.with_its_ids(plan_sweep(self.sweep, recorded))
 
     def opened(self) -> tuple[Plan, dict[str, Benchmark]]:
         """Open the data, which may take a while; return the plan on these data, and the benchmarks.
@@ -44,11 +47,15 @@ class Prepared:
         Raises:
             MissingData, BadData, ConfigError: as of `open_benchmarks` and `check_feasible`.
         """
+        benchmarks = open_benchmarks(self.plan)
+        return self.on(benchmarks), benchmarks
+
+    def on(self, benchmarks: Mapping[str, Benchmark]) -> Plan:
+        """Return the plan on data that are open. Raises ConfigError as of `check_feasible`."""
         from fsl_sweep.orchestrator.planning.feasibility import check_feasible
 
-        benchmarks = open_benchmarks(self.plan)
         cautions = (*self.plan.cautions, *check_feasible(self.plan, benchmarks))
-        return opened_plan(replace(self.plan, cautions=cautions), benchmarks), benchmarks
+        return opened_plan(replace(self.plan, cautions=cautions), benchmarks)
 
 
 def open_benchmarks(plan: Plan, names: Collection[str] | None = None) -> dict[str, Benchmark]:

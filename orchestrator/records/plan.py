@@ -17,6 +17,7 @@ from fsl_sweep.orchestrator.records.protocol import (
     Recorded,
 )
 from fsl_sweep.orchestrator.records.scheduler import Scheduler
+from fsl_sweep.orchestrator.records.search import Search, Searched
 from fsl_sweep.orchestrator.records.spec import (
     Fold,
     Resources,
@@ -40,6 +41,7 @@ class PlannedTrial:
         hyperparameters: axis values by dotted path.
         draws_nothing: whether no seed changes it, because nothing is trained and nothing drawn.
         among_all: whether its learner answers among all base classes, not among those of a task.
+        round: of the search that proposed it, from 1; else 0.
     """
 
     id: str
@@ -50,6 +52,7 @@ class PlannedTrial:
     # Written only where it is true.
     among_all: Annotated[bool, Field(exclude_if=lambda among: not among)] = False
     draws_nothing: Annotated[bool, Field(exclude_if=lambda nothing: not nothing)] = False
+    round: Annotated[int, Field(exclude_if=lambda number: not number)] = 0
 
     @property
     def fold(self) -> int | None:
@@ -98,6 +101,8 @@ class Plan:
         parts: name, source and version of every learner, backbone, benchmark in use.
         cautions: what a user should know before relying on the plan.
         scheduler: the rule by which configurations are stopped early, if any.
+        search: how configurations are proposed, if they are.
+        searched: what was proposed so far, by method.
         stands_in: of a laptop variant, what stands in for what; else empty.
         trials: in the order of the file: method, configuration, seed; the full trial, then those
             of its class folds.
@@ -120,6 +125,10 @@ class Plan:
     cautions: tuple[Text, ...] = ()
     # Written only where there is something to say.
     scheduler: Annotated[Scheduler | None, Field(exclude_if=lambda rule: rule is None)] = None
+    search: Annotated[Search | None, Field(exclude_if=lambda search: search is None)] = None
+    searched: Annotated[Mapping[str, Searched], Field(exclude_if=lambda methods: not methods)] = (
+        field(default_factory=dict)
+    )
     stands_in: Annotated[Text, Field(exclude_if=lambda text: not text)] = ""
     trials: tuple[PlannedTrial, ...]
 
@@ -214,6 +223,11 @@ class Plan:
     def folds(self) -> list[Fold]:
         """Return the class folds of cross-validation, in order; none without it."""
         return list(dict.fromkeys(t.spec.fold for t in self.trials if t.spec.fold is not None))
+
+    @property
+    def proposed(self) -> dict[str, tuple[int, int]]:
+        """Return how many configurations a search has proposed, and of how many, by method."""
+        return {name: (len(s.planned), s.total) for name, s in self.searched.items()}
 
     @property
     def counted(self) -> str:

@@ -3,12 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from fsl_sweep.orchestrator.records.model import Count, Epochs, Model
 from fsl_sweep.orchestrator.records.paper_names import is_test_measure, measure_name
-
-StoppingMetric = Literal["base", "val", "train_loss"]
 
 NOT_BY_NOVEL = (
     "novel classes are the test: what is trained on must not depend on them. Write val, base or "
@@ -21,6 +19,18 @@ _REFUSED = {
     "specification",
 }
 _ALSO = {"hyperband": "asha", "bohb": "asha", "async_hyperband": "asha", "pb2": "pbt"}
+
+
+def _not_the_test(metric: Any) -> Any:
+    if not isinstance(metric, str):
+        return metric
+    if is_test_measure(metric) or metric.lower() == "oracle":
+        raise ValueError(NOT_BY_NOVEL)
+    return measure_name(metric)
+
+
+StoppingMetric = Annotated[Literal["base", "val", "train_loss"], BeforeValidator(_not_the_test)]
+"""What training may depend on, by any of its names; never the test."""
 
 
 class Scheduler(Model):
@@ -51,15 +61,6 @@ class Scheduler(Model):
         if reason := _REFUSED.get(_ALSO.get(plain, plain)):
             raise ValueError(f"'{name}' is not offered: {reason}")
         return name
-
-    @field_validator("metric", mode="before")
-    @classmethod
-    def _not_the_test(cls, metric: Any) -> Any:
-        if not isinstance(metric, str):
-            return metric
-        if is_test_measure(metric) or metric.lower() == "oracle":
-            raise ValueError(NOT_BY_NOVEL)
-        return measure_name(metric)
 
     def rungs(self, epochs: Sequence[int]) -> Iterator[int]:
         """Yield the rungs among recorded epochs, ascending; the last epoch is none.

@@ -56,6 +56,7 @@ class FolderSource(Source):
             cautions=(*plan.cautions, *problems),
             stands_in=plan.stands_in,
             scheduler=plan.scheduler,
+            proposed=plan.proposed,
         )
 
     def protocols(self) -> tuple[PlannedProtocol, ...]:

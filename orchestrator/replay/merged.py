@@ -222,7 +222,17 @@ def _merged_info(infos: Sequence[SourceInfo]) -> SourceInfo:
         benchmark=_first(info.benchmark for info in infos),
         scheduler=_first(info.scheduler for info in infos),
         stands_in=", ".join(_union([info.stands_in] for info in infos if info.stands_in)),
+        proposed=_proposed([info.proposed for info in infos]),
     )
+
+
+def _proposed(searches: Sequence[Mapping[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
+    """Return of each method the search that has the most left."""
+    known: dict[str, tuple[int, int]] = {}
+    for method, (count, total) in chain.from_iterable(each.items() for each in searches):
+        others = known.get(method, (count, total))
+        known[method] = max((count, total), others, key=lambda pair: pair[1] - pair[0])
+    return known
 
 
 def _first(values: Iterable[T | None]) -> T | None:

@@ -39,6 +39,7 @@ class SourceInfo:
         scheduler: the rule by which configurations were stopped early, if any.
         stands_in: what stands in for what, where a sweep's laptop variant was run; its ``name``
             says so too.
+        proposed: how many configurations a search has proposed, and of how many, by method.
     """
 
     name: str
@@ -54,6 +55,7 @@ class SourceInfo:
     benchmark: str | None = None
     stands_in: str = ""
     scheduler: Scheduler | None = None
+    proposed: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 class Source(ABC):

@@ -99,7 +99,9 @@ def build(
         ValueError: there are too few resamples, or class tuples cannot be resampled.
     """
     question = replace(info.question, last=last, rope=rope, resamples=bootstrap)
-    evidence = Evidence(question, histories, classes=classes, scheduler=info.scheduler)
+    evidence = Evidence(
+        question, histories, None, classes, scheduler=info.scheduler, proposed=info.proposed
+    )
     chosen, selected, summaries = evidence.chosen, evidence.selected, evidence.summaries
     shown, total = curves_of(chosen, question.snapshot, curves)
     return Report(

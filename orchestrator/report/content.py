@@ -60,6 +60,7 @@ class RunInfo:
         few: whether only the pairs of selectors that papers report are strategies.
         scheduler: the rule by which configurations were stopped early, if any.
         places: where the records are, for commands; none where that is not known.
+        proposed: how many configurations a search has proposed, and of how many, by method.
     """
 
     name: str
@@ -80,6 +81,7 @@ class RunInfo:
     few: bool = False
     scheduler: Scheduler | None = None
     places: tuple[str, ...] = ()
+    proposed: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def question(self) -> Question:

@@ -147,7 +147,8 @@ class Run:
     def _repr_html_(self) -> str:
         from fsl_sweep.orchestrator.report.formats.html import run_shown
 
-        return run_shown(self.name, self.histories, self._source.protocols())
+        source = self._source
+        return run_shown(self.name, self.histories, source.protocols(), source.info.proposed)
 
     def question(
         self,
@@ -267,6 +268,7 @@ class Run:
             few=question.few,
             scheduler=facts.scheduler,
             places=tuple(map(str, self._source.places)),
+            proposed=facts.proposed,
             classes={
                 measure: self._class_names(measure, question.protocol) for measure in MEASURES
             },

@@ -206,6 +206,7 @@ class Completeness:
         seeds: of each method, how many seeds are whole, and how many are planned.
         trials: of each method, how many trials are done or diverged, and how many are planned.
         divergence: the methods of which a trial diverged: how many, and which.
+        proposed: how many configurations a search has proposed, and of how many, by method.
         early: what a scheduler's rule stopped, where it is known.
     """
 
@@ -222,6 +223,7 @@ class Completeness:
     seeds: Mapping[str, tuple[int, int]]
     trials: Mapping[str, tuple[int, int]]
     divergence: Mapping[str, Divergence]
+    proposed: Mapping[str, tuple[int, int]]
     early: EarlyStopping | None = None
 
     @property
@@ -252,19 +254,36 @@ class Completeness:
 
     @property
     def trained(self) -> bool:
-        """Return whether every planned trial has an outcome, or was stopped by a rule."""
-        return self.ended + self.stopped_by_rule == self.planned
+        """Return whether every trial has an outcome, those too that a search is yet to propose."""
+        return self.ended + self.stopped_by_rule == self.planned and not self.searching
 
     @property
     def complete(self) -> bool:
         """Return whether nothing is missing from the report."""
         return self.trained and not self.unmeasured
 
+    @property
+    def searching(self) -> str:
+        """Say ``8 of 48 configurations of PN`` are proposed so far; empty where all are."""
+        return searching(self.proposed)
+
+
+def searching(proposed: Mapping[str, tuple[int, int]]) -> str:
+    """Say of which methods a search has not proposed all configurations yet, and how many."""
+    return ", ".join(
+        f"{count} of {counted(total, 'configuration')} of {method}"
+        for method, (count, total) in proposed.items()
+        if count < total
+    )
+
 
 def completeness_of(
-    histories: Sequence[TrialHistory], unmeasured: int, scheduler: Scheduler | None = None
+    histories: Sequence[TrialHistory],
+    unmeasured: int,
+    scheduler: Scheduler | None = None,
+    proposed: Mapping[str, tuple[int, int]] | None = None,
 ) -> Completeness:
-    """Count planned trials by what became of them."""
+    """Count planned trials by what became of them; ``proposed`` as of the attribute."""
     distinct = {trial.trial: trial for trial in histories}.values()
     problems = gaps_of(distinct)
     failed = sum(gap.reason.startswith("failed") for gap in problems)
@@ -286,6 +305,7 @@ def completeness_of(
         seeds=_counts(_seeds(complete_replicates(histories)), _seeds(histories)),
         trials=_counts(outcomes, histories),
         divergence=divergence_of(outcomes),
+        proposed=proposed or {},
         early=early_stopping_of(distinct, scheduler),
     )
 

@@ -3,7 +3,7 @@
 A report and every study ask this, so that they speak of the same seeds and snapshots.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import final
@@ -46,6 +46,7 @@ class Evidence:
         source: where they are from, for what is read of other protocols; None for made records.
         classes: class tuples of the common tasks, to resample classes as well as tasks.
         scheduler: by which configurations were stopped early; by default that of the source.
+        proposed: as of `SourceInfo`; by default that of the source.
     """
 
     def __init__(
@@ -55,11 +56,13 @@ class Evidence:
         source: Source | None = None,
         classes: ClassLists | None = None,
         scheduler: Scheduler | None = None,
+        proposed: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
         self.question, self.classes = question, classes
         self._scheduler = source.info.scheduler if source is not None else scheduler
         self.histories = [trial for trial in histories if question.asks_for(trial)]
         self._source = source
+        self._proposed = (source.info.proposed if source else {}) if proposed is None else proposed
 
     @property
     def source(self) -> Source:
@@ -77,7 +80,9 @@ class Evidence:
         """Return how much of the plan is there."""
         reported = self.question.protocol is not None
         unmeasured = len(self.selected.unmeasured) if reported else 0
-        return completeness_of(self.histories, unmeasured, self._scheduler)
+        here = {trial.method for trial in self.histories}
+        proposed = {method: counts for method, counts in self._proposed.items() if method in here}
+        return completeness_of(self.histories, unmeasured, self._scheduler, proposed)
 
     @cached_property
     def chosen(self) -> Chosen:

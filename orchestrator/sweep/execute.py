@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,6 +35,7 @@ from fsl_sweep.orchestrator.upkeep.pruning import (
 from fsl_sweep.orchestrator.upkeep.recording import locked, note_environment, write_tasks
 from fsl_sweep.orchestrator.upkeep.remaining import Todo, check_there, to_measure
 from fsl_sweep.orchestrator.upkeep.retrying import check_retry, set_aside, to_retry
+from fsl_sweep.orchestrator.upkeep.searching import next_round
 
 if TYPE_CHECKING:
     from fsl_sweep.orchestrator.planning.measure_request import MeasureRequest
@@ -120,7 +121,8 @@ def execute(
         if early := _surely_pending(prepared):
             # Ray takes longer to start than planning and opening the data together.
             ray = stack.enter_context(starting(early))
-        plan = stack.enter_context(_recording(prepared, *prepared.opened(), notify))
+        opened, benchmarks = prepared.opened()
+        plan = stack.enter_context(_recording(prepared, opened, benchmarks, notify))
         ledger, chosen = prepared.ledger, plan.ids_of(prepared.only)
         again = to_retry(ledger, prepared.retry, [t for t in plan.specs if t in chosen])
         # Before anything is trained: what cannot be measured stops the run.
@@ -135,16 +137,16 @@ def execute(
             notify(f"keep: {plan.keep}. {LOST[plan.keep]}")
         config = prepared.sweep.config
         jobs = _Jobs(ledger, plan, config.retries, starting, following, notify, stack, ray)
-        jobs.stall = config.stall
-        jobs.whole = complete
-        done = jobs.all(pending, chosen)
+        jobs.stall, jobs.whole = config.stall, complete
+        done = jobs.all(prepared, benchmarks, pending)
+        plan = jobs.plan
         left = {trial: ledger.trial(trial).read_end() for trial in ledger.pending(plan)}
         if not (left or done.unmeasured or done.stopped):
             prune(ledger, prunable(ledger, plan, plan.keep))
             if plan.keep == "none":
                 remove_states(ledger, states(ledger, plan))
-        failed = [t for t in pending if t in left and not (done.stopped and left[t] is None)]
-        return done._replace(ran=len(pending), failed=len(failed))
+        failed = [t for t in jobs.ran if t in left and not (done.stopped and left[t] is None)]
+        return done._replace(ran=len(jobs.ran), failed=len(failed))
 
 
 def measure(
@@ -191,12 +193,32 @@ class _Jobs:
     ray: RayProcess | None = None
     stall: float | None = None
     whole: bool = False
+    ran: list[str] = field(default_factory=list)
 
-    def all(self, pending: Sequence[str], chosen: Collection[str]) -> Executed:
-        """Train the pending trials, and measure what the sweep file asks for of the chosen ones."""
+    def all(
+        self, prepared: Prepared, benchmarks: Mapping[str, Benchmark], pending: Sequence[str]
+    ) -> Executed:
+        """Train what is pending, and each round of a search; measure what the sweep file asks for.
+
+        ``plan`` and ``ran`` hold what was planned and trained then.
+        """
+        measured = 0
         try:
-            if pending:
-                self.train(pending, chosen)
+            while True:
+                chosen = self.plan.ids_of(prepared.only)
+                self.ran += pending
+                if pending:
+                    self.train(pending, chosen)
+                if self.plan.search is None:
+                    break
+                # A searcher is told of it.
+                measured += self.measure([self.plan.main], chosen).measured
+                more = next_round(prepared, self.plan, benchmarks, self.notify)
+                if more is None:
+                    break
+                self.plan = more
+                may = advance(self.ledger, more, more.ids_of(prepared.only), self.whole)
+                pending = [trial for trial in may if trial not in self.ran]
             done = self.measure(self.plan.requested, chosen)
         except TimeIsUp:
             self.notify(f"The time is up. {RESUMES}")
@@ -205,7 +227,7 @@ class _Jobs:
             if not done.stopped:
                 self.ray.finish(self.ledger.path)
             self.ray.stop()
-        return done
+        return done._replace(measured=done.measured + measured)
 
     def train(self, pending: Sequence[str], chosen: Collection[str]) -> None:
         """Train the chosen trials, of which these are pending: rung by rung with a scheduler."""

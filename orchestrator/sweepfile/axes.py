@@ -2,13 +2,12 @@
 
 import itertools
 import math
-import zlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.searchers.base import Axes, Axis
+from fsl_sweep.orchestrator.searchers.random import draw
 
 SAMPLED = ("loguniform", "uniform", "choice")
 KINDS = ("grid", *SAMPLED)
@@ -16,7 +15,7 @@ KINDS = ("grid", *SAMPLED)
 # whole: a mixture of two schedules would be a third one.
 _SECTIONS = ("learner", "backbone", "optimizer", "train")
 
-_Axis = tuple[tuple[str, ...], str, Any]
+_Axis = tuple[tuple[str, ...], Any, Any]
 """The keys that lead to an axis, its kind, and its values."""
 
 
@@ -72,10 +71,20 @@ def expand(
         points = dict(zip((keys for keys, _ in grids), combination, strict=True))
         for number in range(draws):
             chosen = {
-                keys: points[keys] if kind == "grid" else _draw(kind, values, seed, keys, number)
+                ".".join(keys): points[keys]
+                if kind == "grid"
+                else draw(Axis(kind, values), seed, ".".join(keys), number)
                 for keys, kind, values in axes
             }
-            yield {".".join(k): v for k, v in chosen.items()}, _replaced(tree, chosen, ())
+            yield chosen, replaced(tree, chosen)
+
+
+def axes_of(tree: Mapping[str, Any]) -> Axes:
+    """Return the axes of a method by dotted path; a grid is a choice. Raises as ``expand``."""
+    return {
+        ".".join(keys): Axis("choice" if kind == "grid" else kind, values)
+        for keys, kind, values in _checked(tree, samples=1)
+    }
 
 
 def sizes(tree: Mapping[str, Any], samples: int | None) -> dict[str, int]:
@@ -167,24 +176,15 @@ def _repeats(values: list[Any]) -> bool:
     return len(set(plain)) < len(plain) or any(v in others[:i] for i, v in enumerate(others))
 
 
-def _draw(kind: str, values: list[Any], seed: int, keys: tuple[str, ...], number: int) -> Any:
-    rng = np.random.default_rng([seed, zlib.crc32(".".join(keys).encode()), number])
-    if kind == "choice":
-        return values[rng.integers(len(values))]
-    low, high = values
-    if kind == "uniform":
-        return float(rng.uniform(low, high))
-    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
-
-
-def _replaced(
-    tree: Mapping[str, Any], chosen: Mapping[tuple[str, ...], Any], prefix: tuple[str, ...]
+def replaced(
+    tree: Mapping[str, Any], chosen: Mapping[str, Any], prefix: tuple[str, ...] = ()
 ) -> dict[str, Any]:
+    """Put values in the place of axes, by dotted path."""
     result: dict[str, Any] = {}
     for key, value in tree.items():
         keys = (*prefix, str(key))
-        if keys in chosen:
-            result[key] = chosen[keys]
+        if (path := ".".join(keys)) in chosen:
+            result[key] = chosen[path]
         else:
-            result[key] = _replaced(value, chosen, keys) if isinstance(value, Mapping) else value
+            result[key] = replaced(value, chosen, keys) if isinstance(value, Mapping) else value
     return result

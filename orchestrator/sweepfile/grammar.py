@@ -28,6 +28,7 @@ from fsl_sweep.orchestrator.records.protocol import (
     Which,
 )
 from fsl_sweep.orchestrator.records.scheduler import Scheduler
+from fsl_sweep.orchestrator.records.search import Search
 from fsl_sweep.orchestrator.records.spec import (
     Budget,
     CrossValidation,
@@ -117,6 +118,7 @@ class SweepConfig(Model):
     keep: Kept = "all"
     record: Recorded = "counts"
     scheduler: Scheduler | None = None
+    search: Search | None = Field(default=None, exclude_if=lambda search: search is None)
     resources: Resources = Resources()
     retries: Annotated[int, Field(ge=0, le=1000)] = 2
     stall: Annotated[float, BeforeValidator(_seconds)] | None = None

@@ -14,6 +14,7 @@ from fsl_sweep.orchestrator.testing.candidates import (
     FrontSelectorContract,
     HyperparameterSelectorContract,
 )
+from fsl_sweep.orchestrator.testing.searcher import SearcherContract
 from fsl_sweep.orchestrator.testing.snapshot_selector import SnapshotSelectorContract
 from fsl_sweep.orchestrator.testing.study import StudyContract
 
@@ -21,6 +22,7 @@ __all__ = [
     "BenchmarkContract",
     "FrontSelectorContract",
     "HyperparameterSelectorContract",
+    "SearcherContract",
     "SnapshotSelectorContract",
     "StudyContract",
 ]

@@ -117,6 +117,8 @@ def _plan_next(leader: Leader) -> str:
 
 def _unfinished(completeness: Completeness) -> str:
     """Say what an incomplete run still needs, and which methods have nothing to report."""
+    if completeness.searching and completeness.ended == completeness.planned:
+        return f"Finish the run first: {completeness.searching} are proposed and trained so far."
     if completeness.trained:
         return "Measure what is missing first." if completeness.unmeasured else ""
     done = f"{completeness.ended} of {counted(completeness.planned, 'trial')} are done"

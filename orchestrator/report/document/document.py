@@ -89,8 +89,11 @@ def progress(completeness: Completeness) -> Iterable[blocks.Block]:
         text += f", {completeness.stopped_by_rule} stopped early"
     if completeness.stopped_early:
         text += f", {completeness.stopped_early} stopped by budget before the first snapshot"
-    if completeness.trained:
-        yield blocks.Paragraph(f"{text}.", "" if completeness.unmeasured else "good")
+    if completeness.searching:
+        search = f"The search is not finished: {completeness.searching} proposed so far."
+        yield blocks.Paragraph(search, "alarm")
+    if completeness.ended == completeness.planned:
+        yield blocks.Paragraph(f"{text}.", "good" if completeness.complete else "")
     else:
         missing = f"{completeness.missing} missing. Only complete seeds are shown; not done:"
         yield blocks.Paragraph(f"{text}, {missing}", "alarm")

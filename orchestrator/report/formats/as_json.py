@@ -181,6 +181,7 @@ def _run(report: RunContent, metric: Mapping[str, str]) -> dict[str, Any]:
         "stopped_by_budget": completeness.budget,
         "stopped_by_rule": completeness.stopped_by_rule,
         "stopped_before_snapshot": completeness.stopped_early,
+        **({"proposed": plain(completeness.proposed)} if completeness.proposed else {}),
         "protocol": info.protocol and _protocol(info.protocol),
         "chosen_by": info.chosen_by and _protocol(info.chosen_by),
         "problems": [

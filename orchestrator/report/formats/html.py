@@ -86,10 +86,13 @@ def document_shown(content: blocks.Document, figured: Mapping[str, Sequence[Figu
 
 
 def run_shown(
-    name: str, histories: Sequence[TrialHistory], protocols: Sequence[PlannedProtocol]
+    name: str,
+    histories: Sequence[TrialHistory],
+    protocols: Sequence[PlannedProtocol],
+    proposed: Mapping[str, tuple[int, int]],
 ) -> str:
     """Show a run: how much of it is done, its protocols, and how to go on."""
-    completeness = completeness_of(histories, 0)
+    completeness = completeness_of(histories, 0, proposed=proposed)
     texts = tuple(f"protocol {p.name}: {p.protocol.described}" for p in protocols)
     content = blocks.Document(
         headline=headline(name, completeness.complete),

@@ -13,6 +13,7 @@ import numpy as np
 from fsl_sweep.orchestrator.records.measures import SHOWN_AS, TrialHistory
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.scheduler import Scheduler
+from fsl_sweep.orchestrator.selection.stopping.curves import curves
 from fsl_sweep.orchestrator.selection.stopping.rules import Ruling, rule
 
 
@@ -30,19 +31,23 @@ class Decisions:
 
 
 def decide(plan: Plan, scheduler: Scheduler, histories: Iterable[TrialHistory]) -> Decisions:
-    """Decide about each trial of a plan.
+    """Decide about each trial of a plan; each round of a search is a contest of its own.
 
     Args:
         plan: the sweep.
         scheduler: how.
         histories: one for each planned trial, of the main protocol.
     """
-    methods: dict[str, dict[str, list[TrialHistory]]] = defaultdict(lambda: defaultdict(list))
+    rounds = {(trial.method, trial.configuration): trial.round for trial in plan.trials}
+    contests: dict[tuple[str, int], dict[str, list[TrialHistory]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for trial in histories:
-        methods[trial.method][trial.configuration].append(trial)
+        number = rounds[trial.method, trial.configuration]
+        contests[trial.method, number][trial.configuration].append(trial)
     until: dict[str, list[int]] = defaultdict(list)
     stopped: dict[str, list[str]] = defaultdict(list)
-    for configurations in methods.values():
+    for configurations in contests.values():
         contest = _Contest(plan, scheduler, list(configurations.values()))
         for trials, epoch, reason in contest.outcomes():
             for trial in trials:
@@ -62,7 +67,7 @@ def decide(plan: Plan, scheduler: Scheduler, histories: Iterable[TrialHistory]) 
 
 
 class _Contest:
-    """The configurations of one method, in plan order, each with its seeds and folds."""
+    """The configurations of one method and round, in plan order, each with its seeds and folds."""
 
     def __init__(
         self, plan: Plan, scheduler: Scheduler, configurations: Sequence[Sequence[TrialHistory]]
@@ -79,7 +84,7 @@ class _Contest:
             if len(going) <= self._scheduler.finalists:
                 break
             epochs = [epoch for epoch in self._recorded if epoch <= rung]
-            scores = [self._scores(trials, epochs) for trials in going]
+            scores = [curves(trials, self._scheduler.metric, epochs) for trials in going]
             if any(part is None for part in scores):
                 yield from ((trials, rung, "") for trials in going)
                 return
@@ -89,35 +94,6 @@ class _Contest:
                     yield trials, rung, self._reason(ruling, place, rung)
             going = [trials for trials, on in zip(going, ruling.goes_on, strict=True) if on]
         yield from ((trials, self._specs[trials[0].trial].epochs, "") for trials in going)
-
-    def _scores(self, trials: Sequence[TrialHistory], epochs: Sequence[int]) -> np.ndarray | None:
-        """Return the metric ``[seeds, epochs]``, averaged over folds; None if some is missing."""
-        groups: dict[int, list[np.ndarray]] = defaultdict(list)
-        for trial in trials:
-            if (curve := self._curve(trial, epochs)) is None:
-                return None
-            groups[trial.seed].append(curve)
-        return np.array([np.mean(groups[seed], axis=0) for seed in sorted(groups)])
-
-    def _curve(self, trial: TrialHistory, epochs: Sequence[int]) -> np.ndarray | None:
-        """Return the metric at these epochs, larger ones better; None if it is not there yet.
-
-        A trial that diverged has NaN from there on, and one that its budget ended its last value.
-        """
-        metric = self._scheduler.metric
-        scores = (
-            -trial.curves["train_loss"]
-            if metric == "train_loss"
-            else trial.scores[metric, "selection"].means
-        )
-        known = dict(zip(trial.epochs.tolist(), scores.tolist(), strict=True))
-        curve = np.array([known.get(epoch, np.nan) for epoch in epochs])
-        if trial.diverged or not np.isnan(curve).any():
-            return curve
-        if trial.end is None or trial.end.status != "budget" or trial.unmeasured:
-            return None
-        last = np.maximum.accumulate(np.where(np.isnan(curve), -1, np.arange(len(curve))))
-        return np.where(last < 0, np.nan, curve[last])
 
     def _reason(self, ruling: Ruling, place: int, rung: int) -> str:
         mean, cut = (self._shown(value) for value in (ruling.means[place], ruling.cut))

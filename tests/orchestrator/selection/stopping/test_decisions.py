@@ -156,3 +156,15 @@ def test_a_trial_of_two_methods_goes_as_far_as_either_wants():
     of_n = [t.id for t in plan.trials if t.method == "N"]
     assert {ends[t].status for t in of_n} == {"done", "stopped"}
     assert sorted(reached[t] for t in of_n)[:3] == [1, 1, 1]
+
+
+def test_each_round_of_a_search_is_a_contest_of_its_own():
+    """The worst of the first round are stopped, though those of the second are worse still."""
+    plan = plan_of()
+    order = [*dict.fromkeys(t.configuration for t in plan.trials)]
+    trials = [replace(t, round=1 + (order.index(t.configuration) > 3)) for t in plan.trials]
+    plan = replace(plan, trials=tuple(trials))
+    reached, _ = run(plan, HALVING, curves_of(plan), lambda may: may)
+    # Four and three configurations: 4 -> 2 -> 1, and 3 -> 1.
+    epochs_of = dict(zip(order, [12, 3, 1, 1, 12, 1, 1], strict=True))
+    assert reached == {t.id: epochs_of[t.configuration] for t in plan.trials}

@@ -57,6 +57,10 @@ def report(
             "--table", metavar="main", help="Only methods x benchmarks, as papers print it."
         ),
     ] = None,
+    pairs: Annotated[
+        Literal["best", "all"],
+        typer.Option(help="Of more than 20 methods: pairs with the best, or all."),
+    ] = "best",
     **question: Any,
 ) -> int:
     """Say which method is better, by which strategy to choose, and what would decide it.
@@ -74,7 +78,7 @@ def report(
     if table and (form == "json" or studies):
         problem = "JSON has the numbers of all tables" if form == "json" else "it shows no studies"
         raise ConfigError("", "--table", f"{problem}: leave --table or the other option out")
-    question = written(question)
+    question = written(question) | {"every_pair": pairs == "all"}
     if benchmarks or worlds or has_several_benchmarks(runs):
         of_one_run = {"ensemble": ensemble, "classes": classes, "with": studies}
         parts = ("protocol", "choose_by", "method", "configuration")

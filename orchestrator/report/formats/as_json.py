@@ -82,7 +82,8 @@ def to_plain(report: Content) -> dict[str, Any]:
     protocols = sorted(report.over_protocols, key=lambda under: under.planned.id)
     measures = ("base", "val", "novel", "novel_tasks")
     snapshots, same = {"about": "these snapshots", "over": "tasks"}, same_order(report.comparisons)
-    return {
+    differences, comparisons = map(report.written, (report.differences, report.comparisons))
+    return _left_out(report) | {
         "answer": _answer(answer_of(report, timed=False)),
         "run": _run(report, metric),
         "protocols": [_protocol(under.planned) for under in protocols],
@@ -103,10 +104,10 @@ def to_plain(report: Content) -> dict[str, Any]:
         "overtuning": [plain(cell) | metric for cell in report.overtuning],
         "rank_correlation": plain(report.rank_correlations),
         "rank_correlation_by_method": plain(by_method(report.rank_correlations)),
-        "differences": [plain(pair) | metric for pair in report.differences],
+        "differences": [plain(pair) | metric for pair in differences],
         "comparisons": [
             plain(pair) | {"order_survives": (pair.a, pair.b) in same} | snapshots | metric
-            for pair in report.comparisons
+            for pair in comparisons
         ],
         "cautions": list(cautions_of(report)),
         "stability": [_stability(cell, metric) for cell in report.stability],
@@ -114,6 +115,18 @@ def to_plain(report: Content) -> dict[str, Any]:
         "fronts": [_front(front) for front in report.selected.fronts],
         "budget_curve": plain(report.budget_curve),
         "mixture": _mixture(report),
+    }
+
+
+def _left_out(report: RunContent) -> dict[str, Any]:
+    """Count the pairs that are not written, and say how to get them; nothing where all are."""
+    listed = {"differences": report.differences, "comparisons": report.comparisons}
+    left = {key: len(pairs) - len(report.written(pairs)) for key, pairs in listed.items()}
+    if not any(left.values()):
+        return {}
+    return {
+        "pairs_left_out": left
+        | {"written": "those with the best method of their strategy", "all": "--pairs all"}
     }
 
 

@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from fsl_sweep.orchestrator.records.measures import MEASURES
@@ -238,26 +239,36 @@ def _stability(stability: Stability, metric: Mapping[str, str]) -> dict[str, Any
 
 def plain(value: Any) -> Any:
     """Return a record as plain data, by its fields; null for what JSON has no number for."""
+    # Most values are plain; to ask whether they are mappings takes longer than all else.
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, Comparison):
         value = value.as_dict()
     if isinstance(value, Snapshot):
         names = ("trial", "configuration", "hyperparameters", "epoch")
         value = {name: getattr(value, name) for name in names}
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {key: plain(member) for key, member in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if isinstance(value, Sequence):
         return [plain(member) for member in value]
     if not is_dataclass(value):
         return value
-    left_out = _LEFT_OUT.get(type(value), ())
     known: dict[str, Any] = {}
-    for name in (*(field.name for field in fields(value)), *_ADDED.get(type(value), ())):
-        if name not in left_out:
-            member = plain(getattr(value, name))
-            inline = name in _INLINE or isinstance(getattr(value, name), Snapshot)
-            known |= member if inline else {_RENAMED.get(name, name): member}
+    for name, shown in _shown(type(value)):
+        member = getattr(value, name)
+        if name in _INLINE or isinstance(member, Snapshot):
+            known |= plain(member)
+        else:
+            known[shown] = plain(member)
     if isinstance(value, Interval):
         known["n"] = value.n or None
     return known
+
+
+@cache
+def _shown(kind: type[Any]) -> list[tuple[str, str]]:
+    """Return the fields of a record that are shown, each with its key."""
+    names = (*(field.name for field in fields(kind)), *_ADDED.get(kind, ()))
+    return [(n, _RENAMED.get(n, n)) for n in names if n not in _LEFT_OUT.get(kind, ())]

@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -51,6 +51,16 @@ def report(
         str | None,
         typer.Option("--with", metavar="STUDY,...", help="Also show these studies: compare, ..."),
     ] = None,
+    table: Annotated[
+        Literal["main"] | None,
+        typer.Option(
+            "--table", metavar="main", help="Only methods x benchmarks, as papers print it."
+        ),
+    ] = None,
+    pairs: Annotated[
+        Literal["best", "all"],
+        typer.Option(help="Of more than 20 methods: pairs with the best, or all."),
+    ] = "best",
     **question: Any,
 ) -> int:
     """Say which method is better, by which strategy to choose, and what would decide it.
@@ -65,7 +75,10 @@ def report(
 
     if output is not None:
         check_output(output)
-    question = written(question)
+    if table and (form == "json" or studies):
+        problem = "JSON has the numbers of all tables" if form == "json" else "it shows no studies"
+        raise ConfigError("", "--table", f"{problem}: leave --table or the other option out")
+    question = written(question) | {"every_pair": pairs == "all"}
     if benchmarks or worlds or has_several_benchmarks(runs):
         of_one_run = {"ensemble": ensemble, "classes": classes, "with": studies}
         parts = ("protocol", "choose_by", "method", "configuration")
@@ -73,16 +86,16 @@ def report(
         if wrong := [key for key, value in of_one_run.items() if value]:
             option = f"--{wrong[0].replace('_', '-')}"
             raise ConfigError("", option, "report one benchmark by itself to ask for this")
-        return _put(load_benchmarks(runs).report(**question), form, output, full)
+        return _put(load_benchmarks(runs).report(**question), form, output, full, table)
     run = load_run(runs)
     content = run.report(
         **question,
         classes=classes,
         ensembles=ensemble or (),
-        at_once=full or output is not None or form != "terminal" or studies is not None,
+        at_once=form != "terminal" or any(map(bool, (full, output, studies, table))),
     )
     if studies is None:
-        return _put(content, form, output, full)
+        return _put(content, form, output, full, table)
     put_text(_with(run, content, studies, question, form), output)
     return 0 if content.complete else 1
 
@@ -108,12 +121,18 @@ def report_command(run: Path) -> str:
 
 
 def _put(
-    report: "Report | BenchmarksReport", form: FormatName, output: Path | None, full: bool
+    report: "Report | BenchmarksReport",
+    form: FormatName,
+    output: Path | None,
+    full: bool,
+    table: str | None,
 ) -> int:
     """Write a report to a file, or to standard output; return the exit status."""
-    from fsl_sweep.orchestrator.report import FORMATS, show
+    from fsl_sweep.orchestrator.report import FORMATS, main_table, show
 
-    if form == "terminal" and output is None:
+    if table is not None:
+        put_text(main_table(report, form), output)
+    elif form == "terminal" and output is None:
         show(report, full=full)
     else:
         put_text(FORMATS[form](report), output)

@@ -16,6 +16,7 @@ from fsl_sweep.learners.base import (
     EmbeddingLearner,
     Learner,
 )
+from fsl_sweep.learners.catalogue import LEARNERS
 from fsl_sweep.learners.metadl.learner import Metadl
 from fsl_sweep.learners.metadl.meta_dataset import ProgramTask
 from fsl_sweep.orchestrator.errors import BadData
@@ -114,6 +115,31 @@ def answered(
     if isinstance(learner, Metadl):
         return {key: _by_program(learner, images, e) for key, e in sets.items()}
     raise TypeError(f"A {type(learner).__name__} is of no kind that can be measured.")
+
+
+def labels_of(
+    scores: TaskScores, learner: str, episodes: Episodes, base_classes: np.ndarray
+) -> tuple[np.ndarray, bool]:
+    """Return the pool's labels that answers to all queries stand for, in their order.
+
+    Args:
+        scores: with the answers to the queries of ``episodes``.
+        learner: the name of the learner whose answers they are.
+        episodes: whose classes are the pool's labels.
+        base_classes: as of ``answered``.
+
+    Returns:
+        The labels, and whether they are any of the base classes: a classifier knows no task.
+    """
+    assert scores.answers is not None, "each query has an answer"
+    after, (task, place, _) = scores.answers.astype(np.int64), np.nonzero(episodes.query >= 0)
+    if issubclass(LEARNERS.find(learner).cls, ClassificationLearner):
+        target = np.searchsorted(base_classes, episodes.classes[task, place])
+        return base_classes[(target + after) % len(base_classes)], True
+    there = episodes.classes >= 0
+    ways = there.sum(axis=1)
+    first, target = np.cumsum(ways) - ways, (there.cumsum(axis=1) - 1)[task, place]
+    return episodes.classes[there][first[task] + (target + after) % ways[task]], False
 
 
 def _by_adaptation(

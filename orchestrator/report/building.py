@@ -76,6 +76,7 @@ def build(
     measured: Reader | None = None,
     ensembles: Sequence[int] = (),
     answers: Answers | None = None,
+    every_pair: bool = False,
 ) -> Report:
     """Build the report of a run.
 
@@ -92,6 +93,7 @@ def build(
         measured: reads trials under another protocol.
         ensembles: how many of the best snapshots by ValGen vote.
         answers: reads what a snapshot answered; needed for ``ensembles``.
+        every_pair: whether formats write every pair of methods, however many there are.
 
     Raises:
         UnknownName, PluginError, ConfigError: a selector is not known or cannot be loaded.
@@ -129,6 +131,7 @@ def build(
         partly=None if _all_measured(evidence.complete) else info.protocol,
         ensembles=ensembles_of(evidence.complete, ensembles, answers) if answers else (),
         rope=rope,
+        every_pair=every_pair,
     )
 
 

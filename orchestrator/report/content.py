@@ -97,6 +97,10 @@ class RunInfo:
         )
 
 
+ALL_PAIRS = 20
+"""The most methods of which formats write every pair unasked: of 150 they would be 34 MB."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """What a reader wants to know first.
@@ -150,6 +154,7 @@ class RunContent:
             interval with the selection where a resample chose one that is not.
         ensembles: votes of snapshots, where they were asked for.
         rope: difference in accuracy up to which two methods count as equivalent.
+        every_pair: whether formats write every pair of methods, however many there are.
     """
 
     info: RunInfo
@@ -176,6 +181,7 @@ class RunContent:
     partly: PlannedProtocol | None = None
     ensembles: tuple[Ensemble, ...] = ()
     rope: float = 0.0
+    every_pair: bool = False
 
     @cached_property
     def comparisons(self) -> tuple[MethodComparison, ...]:
@@ -186,6 +192,16 @@ class RunContent:
     def differences(self) -> tuple[MethodComparison, ...]:
         """Return pairs of methods over seeds, by strategy: claims about methods."""
         return tuple(pair for strategy in self._cells for pair in self.differences_under(strategy))
+
+    def written(self, pairs: Sequence[MethodComparison]) -> Sequence[MethodComparison]:
+        """Return the pairs that formats write: of many methods those with a strategy's best.
+
+        All were corrected together, whichever of them are written.
+        """
+        if self.every_pair or len(self.selected.methods) <= ALL_PAIRS:
+            return pairs
+        best = {ranking.strategy: ranking.methods[0] for ranking in self.rankings}
+        return tuple(pair for pair in pairs if best[pair.strategy] in (pair.a, pair.b))
 
     def summaries_of(self, strategy: Strategy) -> Sequence[Summary]:
         """Return the cells of the table of one strategy, in plan order."""

@@ -287,6 +287,7 @@ class Run:
         classes: bool = False,
         ensembles: Sequence[int] = (),
         at_once: bool = True,
+        every_pair: bool = False,
         **parts: Any,
     ) -> "Report":
         """Compare selectors and methods. Other arguments and exceptions are those of ``question``.
@@ -299,6 +300,7 @@ class Run:
                 recorded.
             at_once: whether the tasks that only tables show are read now, so that a damaged file
                 takes no part, and not when they are needed.
+            every_pair: whether formats write every pair of more than 20 methods.
             parts: ``metric``, ``protocol`` and whatever else ``question`` has, by name.
 
         Raises:
@@ -326,6 +328,7 @@ class Run:
                 measured=lambda planned, trials: source.histories(planned, planned, trials),
                 ensembles=ensembles,
                 answers=source.answers(question.protocol) if ensembles else None,
+                every_pair=every_pair,
             )
             if at_once:
                 content.read_tasks()

@@ -53,6 +53,7 @@ STUDIES: "Catalogue[Study]" = Catalogue(
             f"{_TWO_SIDES}, section 5.2 and appendix F.6; {_LESSONS}, table 3",
             "Say how often a few novel classes mislead.",
         ),
+        _ours("classes", "Classes", "", "Say which novel classes are hard, and taken for which."),
         _ours(
             "losses", "LossesStudy", f"{_LESSONS}, table 8", "Compute the losses of ML and FIX-ML."
         ),

@@ -16,10 +16,11 @@ Column = tuple[str, bool]
 
 @dataclass(frozen=True)
 class Row:
-    """Cells of a row; a ``reference`` read novel scores."""
+    """Cells of a row; a ``reference`` read novel scores; those in ``bold`` by their places."""
 
     cells: tuple[str, ...]
     reference: bool = False
+    bold: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)

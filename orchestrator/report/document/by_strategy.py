@@ -95,7 +95,7 @@ def _matrix(report: RunContent, cells: Sequence[Summary], second: Sequence[str])
 
 def _cell(report: RunContent, cell: Summary) -> str:
     """Write what methods are compared by: of two seeds with both, else with the interval."""
-    mean, lost = wording.percent(cell.reported.mean), _lost(cell)
+    mean, lost = wording.percent(cell.reported.mean), seeds_lost(cell)
     if len(cell.choices) == 2:
         both = ", ".join(f"{100 * choice.reported_mean:.1f}" for choice in cell.choices)
         return f"{mean} ({both}){lost}"
@@ -103,7 +103,7 @@ def _cell(report: RunContent, cell: Summary) -> str:
     return f"{mean} +- {wording.half_width(intervals[0])}{lost}" if intervals else f"{mean}{lost}"
 
 
-def _lost(cell: Summary) -> str:
+def seeds_lost(cell: Summary) -> str:
     """Write ``; 1 of 3 seeds diverged`` where a cell lacks seeds."""
     lost, planned = len(cell.diverged), len(cell.diverged) + len(cell.choices)
     return f"; {lost} of {counted(planned, 'seed')} diverged" if lost else ""
@@ -129,7 +129,10 @@ def _numbers(report: RunContent, cells: Sequence[Summary]) -> blocks.Group:
     rows = [
         (
             cell.strategy,
-            (*cells_of(report, alike).values(), f"{wording.choices(cell.choices)}{_lost(cell)}"),
+            (
+                *cells_of(report, alike).values(),
+                f"{wording.choices(cell.choices)}{seeds_lost(cell)}",
+            ),
         )
         for alike in same_choices(cells)
         for cell in alike

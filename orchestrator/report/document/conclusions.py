@@ -32,7 +32,8 @@ ENDS = blocks.numbers(["difference", "95 % from", "95 % to", "p (Holm)"])
 
 def differences(report: RunContent) -> Iterable[blocks.Block]:
     """Return every pair of methods over seeds, by strategies whose selection was repeated."""
-    known = [pair for pair in report.differences if not isnan(pair.result.effect.low)]
+    written = report.written(report.differences)
+    known = [pair for pair in written if not isnan(pair.result.effect.low)]
     shown = [
         pair
         for pair in known
@@ -40,6 +41,7 @@ def differences(report: RunContent) -> Iterable[blocks.Block]:
     ]
     if shown:
         yield _pairs(report, shown, "trained again", TRAINED_AGAIN)
+        yield from _left_out(report, len(report.differences) - len(written))
     drawing = [cell for cell in report.summaries if not cell.draws_nothing]
     single = dict.fromkeys(cell.method for cell in drawing if len(cell.choices) == 1)
     if single and report.differences:
@@ -61,7 +63,18 @@ def comparisons(report: RunContent) -> Iterable[blocks.Block]:
     yield blocks.Paragraph(
         "About the snapshots that were trained, and no claim about training again."
     )
-    yield _pairs(report, report.comparisons, "these snapshots", THESE_SNAPSHOTS)
+    written = report.written(report.comparisons)
+    yield _pairs(report, written, "these snapshots", THESE_SNAPSHOTS)
+    yield from _left_out(report, len(report.comparisons) - len(written))
+
+
+def _left_out(report: RunContent, count: int) -> Iterable[blocks.Block]:
+    if count:
+        yield blocks.Paragraph(
+            f"Of {len(report.selected.methods)} methods these are the pairs with the best method "
+            f"of their strategy. `--pairs all` shows {count:,} more; all were corrected together.",
+            "note",
+        )
 
 
 def _pairs(

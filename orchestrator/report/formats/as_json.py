@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from fsl_sweep.orchestrator.records.measures import MEASURES
@@ -84,7 +85,8 @@ def to_plain(report: Content) -> dict[str, Any]:
     protocols = sorted(report.over_protocols, key=lambda under: under.planned.id)
     measures = ("base", "val", "novel", "novel_tasks")
     snapshots, same = {"about": "these snapshots", "over": "tasks"}, same_order(report.comparisons)
-    return {
+    differences, comparisons = map(report.written, (report.differences, report.comparisons))
+    return _left_out(report) | {
         "answer": _answer(answer_of(report, timed=False)),
         "run": _run(report, metric),
         "protocols": [_protocol(under.planned) for under in protocols],
@@ -105,10 +107,10 @@ def to_plain(report: Content) -> dict[str, Any]:
         "overtuning": [plain(cell) | metric for cell in report.overtuning],
         "rank_correlation": plain(report.rank_correlations),
         "rank_correlation_by_method": plain(by_method(report.rank_correlations)),
-        "differences": [plain(pair) | metric for pair in report.differences],
+        "differences": [plain(pair) | metric for pair in differences],
         "comparisons": [
             plain(pair) | {"order_survives": (pair.a, pair.b) in same} | snapshots | metric
-            for pair in report.comparisons
+            for pair in comparisons
         ],
         "cautions": list(cautions_of(report)),
         "stability": [_stability(cell, metric) for cell in report.stability],
@@ -116,6 +118,18 @@ def to_plain(report: Content) -> dict[str, Any]:
         "fronts": [_front(front) for front in report.selected.fronts],
         "budget_curve": plain(report.budget_curve),
         "mixture": _mixture(report),
+    }
+
+
+def _left_out(report: RunContent) -> dict[str, Any]:
+    """Count the pairs that are not written, and say how to get them; nothing where all are."""
+    listed = {"differences": report.differences, "comparisons": report.comparisons}
+    left = {key: len(pairs) - len(report.written(pairs)) for key, pairs in listed.items()}
+    if not any(left.values()):
+        return {}
+    return {
+        "pairs_left_out": left
+        | {"written": "those with the best method of their strategy", "all": "--pairs all"}
     }
 
 
@@ -235,28 +249,38 @@ def _stability(stability: Stability, metric: Mapping[str, str]) -> dict[str, Any
 
 def plain(value: Any) -> Any:
     """Return a record as plain data, by its fields; null for what JSON has no number for."""
+    # Most values are plain; to ask whether they are mappings takes longer than all else.
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, Comparison):
         value = value.as_dict()
     if isinstance(value, Snapshot):
         names = ("trial", "configuration", "hyperparameters", "epoch")
         value = {name: getattr(value, name) for name in names}
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {key: plain(member) for key, member in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if isinstance(value, Sequence):
         return [plain(member) for member in value]
     if isinstance(value, Model):
         return value.model_dump(mode="json")
     if not is_dataclass(value):
         return value
-    left_out = _LEFT_OUT.get(type(value), ())
     known: dict[str, Any] = {}
-    for name in (*(field.name for field in fields(value)), *_ADDED.get(type(value), ())):
-        if name not in left_out:
-            member = plain(getattr(value, name))
-            inline = name in _INLINE or isinstance(getattr(value, name), Snapshot)
-            known |= member if inline else {_RENAMED.get(name, name): member}
+    for name, shown in _shown(type(value)):
+        member = getattr(value, name)
+        if name in _INLINE or isinstance(member, Snapshot):
+            known |= plain(member)
+        else:
+            known[shown] = plain(member)
     if isinstance(value, Interval):
         known["n"] = value.n or None
     return known
+
+
+@cache
+def _shown(kind: type[Any]) -> list[tuple[str, str]]:
+    """Return the fields of a record that are shown, each with its key."""
+    names = (*(field.name for field in fields(kind)), *_ADDED.get(kind, ()))
+    return [(n, _RENAMED.get(n, n)) for n in names if n not in _LEFT_OUT.get(kind, ())]

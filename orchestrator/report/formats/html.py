@@ -212,10 +212,14 @@ def _group(table: blocks.Table, group: blocks.Group) -> str:
     return f"<tbody>{title}{chr(10).join(_row(table, row) for row in group.rows)}</tbody>"
 
 
+def _shown(cell: str, bold: bool) -> str:
+    return f"<b>{escaped(cell)}</b>" if bold else escaped(cell)
+
+
 def _row(table: blocks.Table, row: blocks.Row) -> str:
     cells = "".join(
-        f"<td{_look(numeric, cell)}>{escaped(cell)}</td>"
-        for (_, numeric), cell in zip(table.columns, row.cells, strict=True)
+        f"<td{_look(numeric, cell)}>{_shown(cell, at in row.bold)}</td>"
+        for at, ((_, numeric), cell) in enumerate(zip(table.columns, row.cells, strict=True))
     )
     return f'<tr class="reference">{cells}</tr>' if row.reference else f"<tr>{cells}</tr>"
 

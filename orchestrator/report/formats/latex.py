@@ -89,6 +89,8 @@ def _table(table: blocks.Table) -> Iterable[str]:
                 rf"{{\raggedright {escaped(cell)}\par}}" if wide and cell else escaped(cell)
                 for cell, wide in zip(row.cells, long, strict=True)
             ]
+            for at in row.bold:
+                cells[at] = rf"\textbf{{{cells[at]}}}"
             yield rf"{' & '.join(cells)} \\"
     yield r"\bottomrule"
     yield r"\end{tabular}"
@@ -162,6 +164,8 @@ def escaped(text: str) -> str:
 
 
 def _word(word: str) -> str:
+    if word == "+-":
+        return r"$\pm$"
     whole = len(word) <= LONGEST_WORD and max(word) < "\u0370"
     pieces = [word] if whole else _PIECES.findall(word)
     return r"\allowbreak{}".join(map(_LATEX.unicode_to_latex, pieces))

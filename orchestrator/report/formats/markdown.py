@@ -77,5 +77,8 @@ def _group(table: blocks.Table, group: blocks.Group) -> Iterable[str]:
         yield f"### {escaped(group.title)}"
     head = [escaped(name) for name, _ in table.columns]
     rule = ["---:" if numeric else ":---" for _, numeric in table.columns]
-    rows = [[*map(escaped, row.cells)] for row in group.rows]
+    rows = [
+        [f"**{escaped(c)}**" if at in row.bold else escaped(c) for at, c in enumerate(row.cells)]
+        for row in group.rows
+    ]
     yield "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))

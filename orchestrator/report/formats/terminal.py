@@ -185,6 +185,6 @@ def _table(table: blocks.Table, kept: Sequence[int], widths: Sequence[int]) -> T
             overflow="fold",
         )
     for row in table.groups[0].rows:
-        cells = (Text(row.cells[at]) for at in kept)
+        cells = (Text(row.cells[at], "bold" if at in row.bold else "") for at in kept)
         drawn.add_row(*cells, style="dim" if row.reference else "")
     return drawn

@@ -9,7 +9,7 @@ import hard
 import pytest
 from pylatexenc.latexencode import get_builtin_conversion_rules
 
-from fsl_sweep.orchestrator.report import to_latex
+from fsl_sweep.orchestrator.report import main_table, to_latex
 from fsl_sweep.orchestrator.report.document.blocks import Table
 from fsl_sweep.orchestrator.report.document.document import document
 from fsl_sweep.orchestrator.report.formats.latex import escaped
@@ -67,6 +67,14 @@ def test_the_tables_of_a_hard_report_compile_in_any_paper(name: str, tmp_path: P
     ]
     assert len(tables) == source.count(r"\begin{tabular}{") > 8
     assert {headline for _, headline in tables} == {source.split("\n")[0].removeprefix("% ")}
+
+
+@compiled
+def test_the_table_of_a_paper_compiles(tmp_path: Path) -> None:
+    source = main_table(hard.whole())
+    assert source.isascii()
+    assert source.count(r"\begin{tabular}{") == 1
+    assert overfull(typeset(source, tmp_path)) == []
 
 
 @compiled

@@ -7,6 +7,7 @@ import pytest
 
 from fsl_sweep import load_run
 from fsl_sweep.orchestrator.studies.base_and_novel import BaseAndNovel
+from fsl_sweep.orchestrator.studies.classes import Classes
 from fsl_sweep.orchestrator.studies.compare import Compare
 from fsl_sweep.orchestrator.studies.coverage import Coverage
 from fsl_sweep.orchestrator.studies.losses import LossesStudy
@@ -73,3 +74,7 @@ class TestNovelClasses(_OfWeights):
 class TestLosses(_OfWeights):
     study = LossesStudy
     options: ClassVar = {"tasks": 10}
+
+
+class TestClasses(_OfWeights):
+    study = Classes

@@ -196,7 +196,9 @@ def test_help_lists_every_study_and_the_options_of_each(said) -> None:
     assert all(re.search(rf"^  {name} +\S", short, re.M) for name in SHORT)
     for name in STUDIES.names():
         text = said(f"analyze {name} --help")
-        assert ("--plot" in text) == (name in {"mixtures", "losses", "queries", "novel-classes"})
+        assert ("--plot" in text) == (
+            name in {"classes", "mixtures", "losses", "queries", "novel-classes"}
+        )
         assert all(f"--{key.replace('_', '-')}" in text for key in STUDIES.find(name).cls.heeds)
 
 

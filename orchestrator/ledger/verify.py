@@ -142,7 +142,7 @@ def check_outside_trials(ledger: Ledger, plan: Plan) -> Sequence[Finding]:
     findings.note(folder, "environment.json", follows, may_miss=not ledger.trial_ids())
     prefixes = ["", *(f"fold-{fold.index}-" for fold in plan.folds)]
     names = [f"{p}{m}-{s}.json" for p in prefixes for m in MEASURES for s in TASK_SETS]
-    follows = f"`report --classes` cannot read it; {_AGAIN}"
+    follows = f"what depends on the classes of tasks cannot be said; {_AGAIN}"
     ids = [protocol.id for protocol in plan.protocols]
     with findings.damage(_UNTIL):
         findings.unknown_files(folder / "tasks", ids.__contains__)

@@ -223,7 +223,7 @@ class TrialLedger:
         return self.folder.size(snapshot_name(epoch))
 
     def read_epoch(self, epoch: int, protocol: str) -> EpochRecord:
-        """Read an epoch of a trial that has not ended.
+        """Read an epoch of a trial that has not ended, without its environment.
 
         Raises:
             KeyError: it is missing, damaged, or was not measured.
@@ -231,7 +231,8 @@ class TrialLedger:
         with suppress(Damaged, ValueError, KeyError):
             if (row := self.measurements.row(protocol, epoch)) is not None:
                 curves = {name: float(v) for name, (v,) in self.training.curves(epoch).items()}
-                return EpochRecord(epoch=epoch, scores=columns.scores_of(row), **curves)
+                scores = columns.scores_of(row)
+                return EpochRecord(epoch=epoch, scores=scores, environment={}, **curves)
         raise KeyError(f"{self.folder.path} has no undamaged record of epoch {epoch}")
 
     def recorded(self, protocol: str) -> set[int]:
@@ -330,6 +331,7 @@ class TrialLedger:
             planned_epochs=planned.spec.epochs,
             draws_nothing=planned.draws_nothing,
             among_all=planned.among_all,
+            environments=content.environments,
         )
 
     def _measured(self, protocol: str, content: Training, checked: bool = True) -> columns.Measured:

@@ -10,6 +10,7 @@ from typing import Any
 
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.configurations import Curve, TradeOff
+from fsl_sweep.orchestrator.report.environments import Environments
 from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
 from fsl_sweep.orchestrator.selection.budget_curve import BudgetPoint
 from fsl_sweep.orchestrator.selection.comparing.comparison import (
@@ -143,6 +144,7 @@ class RunContent:
             interval with the selection where a resample chose one that is not.
         ensembles: votes of snapshots, where they were asked for.
         rope: difference in accuracy up to which two methods count as equivalent.
+        environments: what the trials were trained with.
     """
 
     info: RunInfo
@@ -169,6 +171,7 @@ class RunContent:
     partly: PlannedProtocol | None = None
     ensembles: tuple[Ensemble, ...] = ()
     rope: float = 0.0
+    environments: Environments = field(default_factory=Environments)
 
     @cached_property
     def comparisons(self) -> tuple[MethodComparison, ...]:

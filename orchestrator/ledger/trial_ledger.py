@@ -183,12 +183,12 @@ class TrialLedger:
             RunFolderError: it is missing, or not what was recorded with the epoch.
         """
         name = snapshot_name(epoch)
-        path, data = self.folder.path / name, self.folder.read(name)
-        if data is None:
+        path, digest = self.folder.path / name, self.folder.digest(name)
+        if digest is None:
             pruned = epoch in self.pruned()
             why = "it was pruned" if pruned else f"epoch {epoch} has no snapshot"
             raise RunFolderError(f"{path} does not exist: {why}.")
-        if hashlib.sha256(data).hexdigest() != self.snapshots().get(epoch):
+        if digest != self.snapshots().get(epoch):
             raise Damaged(self.folder.place(name), "it is not the recorded snapshot")
         return path
 

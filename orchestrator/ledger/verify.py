@@ -1,6 +1,5 @@
 """Every file of a run folder, compared with its checksum, and what follows where it differs."""
 
-import hashlib
 import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -228,9 +227,9 @@ def _check_snapshots(findings: _Findings, storage: TrialLedger, undamaged: bool)
         for epoch, recorded in sorted(digests.items()):
             with findings.damage(follows):
                 name = snapshot_name(epoch)
-                data = folder.read(name)
-                if data is None and epoch in pruned:
+                digest = folder.digest(name)
+                if digest is None and epoch in pruned:
                     continue
-                if data is None or hashlib.sha256(data).hexdigest() != recorded:
-                    problem = "it is missing" if data is None else "it is not what was recorded"
+                if digest != recorded:
+                    problem = "it is missing" if digest is None else "it is not what was recorded"
                     findings.add(folder.place(name), problem, follows)

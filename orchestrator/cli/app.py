@@ -109,6 +109,10 @@ def _guarded(action: Callable[[], int]) -> int:
         return MISTAKE if isinstance(failure, UserError) else INCOMPLETE
     except BrokenPipeError:
         return OK  # the reader of the pipe that -o names has gone
+    except MemoryError:
+        remark = "the machine failed: there is not enough memory for this command; what was "
+        say(f"fsl-sweep: {remark}recorded is intact.", sys.stderr)
+        return MACHINE
     except OSError as failure:
         if not is_of_machine(failure):
             raise

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fsl_sweep.orchestrator.ledger.bounds import check_stream
 from fsl_sweep.orchestrator.records.measures import (
     SCORE_KEYS,
     ScoreKey,
@@ -138,10 +139,13 @@ def stream(table: pa.Table, compression: str | None = None) -> bytes:
 
 
 def streamed(data: bytes) -> pa.Table:
-    """Read what ``stream`` wrote. Raises ValueError on anything else."""
+    """Read what ``stream`` wrote. Raises ValueError on anything else, as ``check_stream`` too."""
+    check_stream(data)
     options = pa.ipc.IpcReadOptions(use_threads=False)
     try:
         return pa.ipc.open_stream(data, options=options).read_all()
+    except MemoryError:  # which Arrow's is too
+        raise
     except (pa.ArrowException, OSError) as failure:
         raise ValueError("it is not an Arrow stream") from failure
 
@@ -336,6 +340,8 @@ def _read(file: pq.ParquetFile, names: Sequence[str]) -> pa.Table:
     # the interpreter aborts the process at its exit.
     try:
         return file.read(list(names), use_threads=False)
+    except MemoryError:  # which Arrow's is too
+        raise
     except (pa.ArrowException, OSError) as failure:
         raise ValueError("it is not a Parquet file of records") from failure
 

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from fsl_sweep.orchestrator.errors import Damaged
 from fsl_sweep.orchestrator.ledger import columns
+from fsl_sweep.orchestrator.ledger.bounds import check_footer
 from fsl_sweep.orchestrator.ledger.columns import EMPTY, NOTHING, Measured
 from fsl_sweep.orchestrator.ledger.storage import Folder
 from fsl_sweep.orchestrator.records.measures import ScoreKey, TaskScores
@@ -207,7 +208,7 @@ class Measurements:
     def _compacted(self, protocol: str, weights: Weights, checksum: str) -> Measured:
         name = compacted_name(protocol)
         try:
-            file = _parquet(self.folder, name, checksum)
+            file = _parquet(self.folder, name, checksum, len(weights))
             table = columns.read_columns(file, columns.SUMMARY_COLUMNS)
             if not {*columns.SCHEMA.names} <= {*file.schema_arrow.names}:
                 raise ValueError("it lacks columns")
@@ -223,7 +224,7 @@ class Measurements:
         # Read each time: the tasks of a thousand trials do not fit in memory.
         def accuracies(key: ScoreKey) -> np.ndarray:
             try:
-                file = _last_parquet(self.folder, name, checksum)
+                file = _last_parquet(self.folder, name, checksum, len(summary.epochs))
                 return columns.read_accuracies(file, key, summary.means[key])
             except ValueError as failure:
                 raise Damaged(self.folder.place(name), str(failure)) from failure
@@ -241,15 +242,19 @@ def _about(table: pa.Table, weights: Weights) -> bool:
     return [*zip(epochs, table["snapshot"].to_pylist(), strict=True)] == [*weights.items()]
 
 
-def _parquet(folder: Folder, name: str, checksum: str) -> pq.ParquetFile:
-    """Open a file of compacted measurements. Raises Damaged."""
-    data = folder.read(name) or b""
+def _parquet(folder: Folder, name: str, checksum: str, rows: int) -> pq.ParquetFile:
+    """Open a file of so many compacted measurements. Raises Damaged."""
+    data = folder.read(name, rows) or b""
     if hashlib.sha256(data).hexdigest() != checksum:
         raise Damaged(folder.place(name), "it is not what was recorded")
     try:
-        return pq.ParquetFile(pa.BufferReader(data))
+        file = pq.ParquetFile(pa.BufferReader(data))
+    except MemoryError:  # which Arrow's is too
+        raise
     except (pa.ArrowException, OSError) as failure:
         raise Damaged(folder.place(name), "it is not a Parquet file") from failure
+    check_footer(folder.place(name), file.metadata, rows)
+    return file
 
 
 _last_parquet = lru_cache(maxsize=8)(_parquet)

@@ -5,6 +5,7 @@ is opened, so that nothing outside is read, written or removed, and no pipe make
 """
 
 import errno
+import hashlib
 import os
 import re
 import stat
@@ -18,6 +19,7 @@ from typing import Any, final
 from fsl_sweep.datasets.files.plain_file import kind_of
 from fsl_sweep.orchestrator.errors import Damaged, MachineFailure, folder_error
 from fsl_sweep.orchestrator.ledger import envelope
+from fsl_sweep.orchestrator.ledger.bounds import check_size
 
 _UNFINISHED = ".unfinished-"
 TEMPORARY = re.compile(rf"{re.escape(_UNFINISHED)}[0-9a-f]{{32}}")
@@ -74,13 +76,24 @@ class Folder:
                     "is written there; restore it, or run the same command to start again."
                 ) from failure
 
-    def read(self, name: str) -> bytes | None:
-        """Return the bytes under ``name``, or None if there is no such file."""
+    def read(self, name: str, rows: int | None = None) -> bytes | None:
+        """Return the bytes under ``name``, or None if there is no such file.
+
+        Raises Damaged, before it is read, where it is larger than ``check_size`` allows.
+        """
         with _reported(self, name, "read"):
             try:
-                path = self._path_of(name)
-                self._check(self.place(name), stat.S_IFREG)
+                path = self._checked_file(name, rows)
                 return path.read_bytes()
+            except _ABSENT:
+                return None
+
+    def digest(self, name: str) -> str | None:
+        """Return the SHA-256 of a file that need not fit in memory; None if it is missing."""
+        with _reported(self, name, "read"):
+            try:
+                with self._checked_file(name).open("rb") as file:
+                    return hashlib.file_digest(file, "sha256").hexdigest()
             except _ABSENT:
                 return None
 
@@ -169,10 +182,16 @@ class Folder:
             self._check(place, stat.S_IFDIR)
         return self.root / path
 
-    def _check(self, place: str, wanted: int) -> None:
-        mode = os.lstat(f"{self.root}/{place}").st_mode
-        if stat.S_IFMT(mode) != wanted:
-            raise Damaged(place, f"it is a {kind_of(mode)}, not a {kind_of(wanted)}")
+    def _checked_file(self, name: str, rows: int | None = None) -> Path:
+        path, place = self._path_of(name), self.place(name)
+        check_size(place, self._check(place, stat.S_IFREG).st_size, rows)
+        return path
+
+    def _check(self, place: str, wanted: int) -> os.stat_result:
+        status = os.lstat(f"{self.root}/{place}")
+        if stat.S_IFMT(status.st_mode) != wanted:
+            raise Damaged(place, f"it is a {kind_of(status.st_mode)}, not a {kind_of(wanted)}")
+        return status
 
 
 def write_complete(path: Path, data: bytes) -> None:

@@ -41,6 +41,7 @@ class Training(NamedTuple):
         end: how it ended.
         weights: the SHA-256 of the weights after each recorded epoch, ascending.
         curves: by name ``[E]``.
+        environments: the different ones of the epochs, as of ``TrialHistory``.
         compacted: the checksums of files of compacted measurements, by protocol.
         summaries: what these files amount to, where that is recorded.
         damaged: below the run folder.
@@ -49,6 +50,7 @@ class Training(NamedTuple):
     end: TrialEnd | None = None
     weights: Mapping[int, str] = {}
     curves: Mapping[str, np.ndarray] = {name: np.empty(0) for name in CURVES}
+    environments: tuple[Mapping[str, str], ...] = ()
     compacted: Mapping[str, str] = {}
     summaries: Mapping[str, columns.Measured] = {}
     damaged: Sequence[str] = ()
@@ -77,16 +79,24 @@ class TrainingRecords:
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
 
-    def write(self, epoch: int, curves: Mapping[str, float], snapshot: str) -> None:
+    def write(self, record: EpochRecord, snapshot: str) -> None:
         """Record an epoch; ``snapshot`` is the SHA-256 of its weights."""
+        curves = {name: getattr(record, name) for name in CURVES}
         plain = {name: None if math.isnan(value) else value for name, value in curves.items()}
-        self.folder.write_json(record_name(epoch), {"epoch": epoch, **plain, "snapshot": snapshot})
+        content = {"epoch": record.epoch, **plain, "snapshot": snapshot}
+        if record.environment:
+            content["environment"] = record.environment
+        self.folder.write_json(record_name(record.epoch), content)
 
-    def expand(self, content: Training) -> None:
-        """Write a file for each epoch that a trial's end holds."""
-        for at, (epoch, snapshot) in enumerate(content.weights.items()):
-            curves = {name: float(values[at]) for name, values in content.curves.items()}
-            self.write(epoch, curves, snapshot)
+    def expand(self) -> None:
+        """Write a file for each epoch that a trial's end holds. Raises Damaged."""
+        plain, environment = (self.folder.read_json(END) or {})["epochs"], None
+        keys = [key for key in ("epoch", *CURVES, "snapshot") if key in plain]
+        for at, epoch in enumerate(plain["epoch"]):
+            content = {key: plain[key][at] for key in keys}
+            if environment := plain.get("environment", {at: None})[at] or environment:
+                content["environment"] = environment
+            self.folder.write_json(record_name(epoch), content)
 
     def epochs(self) -> list[int]:
         """Return epochs that have a file, damaged or not, ascending. Raises Damaged."""
@@ -112,14 +122,14 @@ class TrainingRecords:
             plain = self.folder.read_json(END)
             end = None if plain is None else _end_of(plain)
             if plain and "epochs" in plain:
-                weights, curves = _epochs_of(plain["epochs"])
+                weights, curves, environments = _epochs_of(plain["epochs"])
                 summaries = {
                     protocol: columns.summary_of(summary, np.array([*weights]))
                     for protocol, summary in plain["summaries"].items()
                     if protocols is None or protocol in protocols
                 }
                 checksums = _checksums_of(plain["measured"])
-                return Training(end, weights, curves, checksums, summaries)
+                return Training(end, weights, curves, environments, checksums, summaries)
         except Damaged as damage:  # perhaps a link in the place of a folder above
             return Training(damaged=[damage.place])
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -164,21 +174,46 @@ def _end_of(plain: Mapping[str, Any]) -> TrialEnd:
 
 
 def _columns_of(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return records of epochs as columns. Raises KeyError where one lacks a value."""
-    return {key: [record[key] for record in records] for key in ("epoch", "snapshot", *CURVES)}
+    """Return records of epochs as columns. Raises KeyError where one lacks a value.
+
+    An epoch's environment is written where it is not that of the epoch before, else None.
+    """
+    plain = {key: [record[key] for record in records] for key in ("epoch", "snapshot", *CURVES)}
+    recorded = [record.get("environment", {}) for record in records]
+    if any(recorded):
+        before = [{}, *recorded]
+        plain["environment"] = [
+            None if now == last else now for last, now in zip(before, recorded, strict=False)
+        ]
+    return plain
 
 
-def _epochs_of(plain: Mapping[str, Any]) -> tuple[dict[int, str], dict[str, np.ndarray]]:
-    """Return the weights and curves of epochs, as of ``Training``. Raises ValueError."""
+_Epochs = tuple[dict[int, str], dict[str, np.ndarray], tuple[Mapping[str, str], ...]]
+
+
+def _epochs_of(plain: Mapping[str, Any]) -> _Epochs:
+    """Return weights, curves and environments of epochs, as of ``Training``. Raises ValueError."""
     numbers, snapshots = plain["epoch"], plain["snapshot"]
     curves = {name: np.array(plain[name], np.float64) for name in CURVES}  # NaN for None
     if {*map(type, numbers)} - {int} or not all(map(_SHA256.fullmatch, snapshots)):
         raise ValueError("they are not records of epochs")
     if [0, *numbers] != sorted({0, *numbers}):
         raise ValueError("its epochs do not ascend from 1")
-    if {len(snapshots), *map(len, curves.values())} != {len(numbers)}:
+    environments = plain.get("environment", [None] * len(numbers))
+    if {len(snapshots), len(environments), *map(len, curves.values())} != {len(numbers)}:
         raise ValueError("it has columns of different lengths")
-    return dict(zip(numbers, snapshots, strict=True)), curves
+    return dict(zip(numbers, snapshots, strict=True)), curves, _environments_of(environments)
+
+
+def _environments_of(column: Sequence[Any]) -> tuple[Mapping[str, str], ...]:
+    """Return the different environments of a column, in order. Raises ValueError."""
+    different: list[Mapping[str, str]] = []
+    for now in filter(None, column):
+        if not isinstance(now, dict) or {*map(type, now.values())} - {str}:
+            raise ValueError("it does not hold the environments of epochs")
+        if now not in different:
+            different.append(now)
+    return tuple(different)
 
 
 def _checksums_of(plain: Mapping[str, Any]) -> dict[str, str]:

@@ -31,7 +31,6 @@ from fsl_sweep.orchestrator.ledger.training import (
     record_name,
 )
 from fsl_sweep.orchestrator.records.measures import (
-    CURVES,
     EpochRecord,
     ScoreKey,
     TaskScores,
@@ -83,7 +82,7 @@ class TrialLedger:
         if content.end is not None and not content.end.retriable:
             for protocol, checksum in content.compacted.items():
                 self.measurements.expand(protocol, checksum)
-            self.training.expand(content)
+            self.training.expand()
         self.folder.remove(END)
         for name in self.measurements.compacted():  # their checksums were in the end that is gone
             self.folder.remove(name)
@@ -117,8 +116,7 @@ class TrialLedger:
         else:
             self._note_pruned({record.epoch})
         self.measurements.write(protocol, record.epoch, digest, record.scores, answers)
-        curves = {name: getattr(record, name) for name in CURVES}
-        self.training.write(record.epoch, curves, digest)
+        self.training.write(record, digest)
 
     def write_measured(
         self, epoch: int, protocol: str, scores: columns.Scores, answers: bool = False
@@ -237,12 +235,12 @@ class TrialLedger:
             RunFolderError: it is missing, or not what was recorded with the epoch.
         """
         name = snapshot_name(epoch)
-        path, data = self.folder.path / name, self.folder.read(name)
-        if data is None:
+        path, digest = self.folder.path / name, self.folder.digest(name)
+        if digest is None:
             pruned = epoch in self.pruned()
             why = "it was pruned" if pruned else f"epoch {epoch} has no snapshot"
             raise RunFolderError(f"{path} does not exist: {why}.")
-        if hashlib.sha256(data).hexdigest() != self.snapshots().get(epoch):
+        if digest != self.snapshots().get(epoch):
             raise Damaged(self.folder.place(name), "it is not the recorded snapshot")
         return path
 
@@ -286,7 +284,7 @@ class TrialLedger:
         return self.folder.size(snapshot_name(epoch))
 
     def read_epoch(self, epoch: int, protocol: str) -> EpochRecord:
-        """Read an epoch of a trial that has not ended.
+        """Read an epoch of a trial that has not ended, without its environment.
 
         Raises:
             KeyError: it is missing, damaged, or was not measured.
@@ -294,7 +292,8 @@ class TrialLedger:
         with suppress(Damaged, ValueError, KeyError):
             if (row := self.measurements.row(protocol, epoch)) is not None:
                 curves = {name: float(v) for name, (v,) in self.training.curves(epoch).items()}
-                return EpochRecord(epoch=epoch, scores=columns.scores_of(row), **curves)
+                scores = columns.scores_of(row)
+                return EpochRecord(epoch=epoch, scores=scores, environment={}, **curves)
         raise KeyError(f"{self.folder.path} has no undamaged record of epoch {epoch}")
 
     def recorded(self, protocol: str) -> set[int]:
@@ -405,6 +404,7 @@ class TrialLedger:
             planned_epochs=planned.spec.epochs,
             draws_nothing=planned.draws_nothing,
             among_all=planned.among_all,
+            environments=content.environments,
         )
 
     def _measured(self, protocol: str, content: Training, checked: bool = True) -> columns.Measured:

@@ -1,6 +1,5 @@
 """Every file of a run folder, compared with its checksum, and what follows where it differs."""
 
-import hashlib
 import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -144,7 +143,7 @@ def check_outside_trials(ledger: Ledger, plan: Plan) -> Sequence[Finding]:
     findings.note(folder, "environment.json", follows, may_miss=not ledger.trial_ids())
     prefixes = ["", *(f"fold-{fold.index}-" for fold in plan.folds)]
     names = [f"{p}{m}-{s}.json" for p in prefixes for m in MEASURES for s in TASK_SETS]
-    follows = f"`report --classes` cannot read it; {_AGAIN}"
+    follows = f"what depends on the classes of tasks cannot be said; {_AGAIN}"
     ids = [protocol.id for protocol in plan.protocols]
     with findings.damage(_UNTIL):
         findings.unknown_files(folder / "tasks", ids.__contains__)
@@ -254,9 +253,9 @@ def _check_snapshots(findings: _Findings, storage: TrialLedger, undamaged: bool)
         for epoch, recorded in sorted(digests.items()):
             with findings.damage(follows):
                 name = snapshot_name(epoch)
-                data = folder.read(name)
-                if data is None and epoch in pruned:
+                digest = folder.digest(name)
+                if digest is None and epoch in pruned:
                     continue
-                if data is None or hashlib.sha256(data).hexdigest() != recorded:
-                    problem = "it is missing" if data is None else "it is not what was recorded"
+                if digest != recorded:
+                    problem = "it is missing" if digest is None else "it is not what was recorded"
                     findings.add(folder.place(name), problem, follows)

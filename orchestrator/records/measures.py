@@ -73,6 +73,8 @@ class EpochRecord:
         learning_rate: of the epoch's last step.
         scores: under the main protocol.
         train_seconds, evaluation_seconds: wall-clock cost.
+        environment: what changes the bits of a training besides its specification, such as
+            ``threads``, by the fact's name; empty where that is not known.
     """
 
     epoch: int
@@ -81,6 +83,7 @@ class EpochRecord:
     scores: Mapping[ScoreKey, TaskScores]
     train_seconds: float
     evaluation_seconds: float
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,8 @@ class TrialHistory:
         planned_epochs: of its training; None where that is not known, as in a table.
         draws_nothing: whether it is known that no seed changes it: nothing is trained or drawn.
         among_all: as of `PlannedTrial`; False where there is no plan.
+        environments: the different ones that its epochs were trained in, as of `EpochRecord`, in
+            order; none where that is not known.
     """
 
     trial: str
@@ -168,6 +173,7 @@ class TrialHistory:
     planned_epochs: int | None = None
     draws_nothing: bool = False
     among_all: bool = False
+    environments: tuple[Mapping[str, str], ...] = ()
 
     @property
     def complete(self) -> bool:

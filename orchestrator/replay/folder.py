@@ -100,16 +100,11 @@ class FolderSource(Source):
         return {trial: self._ledger.trial(trial) for trial in self._plan.specs}
 
     def _tuples(self, name: str) -> np.ndarray:
+        plain = self._ledger.folder.read_json(name)
+        problem = "is missing, so that the classes of tasks are not known"
         try:
-            plain = self._ledger.folder.read_json(name)
-            problem = "is missing, so that the classes of tasks are not known"
             if plain is not None:
                 return np.array(plain["classes"], dtype=np.int64)
-        except Damaged as damage:
-            problem = (
-                f"is damaged ({damage.reason}), so that the classes of tasks are not known; "
-                "`fsl-sweep run` writes it again"
-            )
         except (ValueError, KeyError, TypeError):
             problem = "holds no class tuples of equal ways, so classes cannot be resampled"
         raise RunFolderError(

@@ -129,6 +129,7 @@ class Source(ABC):
         """Return classes of the common tasks by measure and task set, int64 ``[tasks, ways]``.
 
         Raises:
+            Damaged: a file that they are recorded in is.
             RunFolderError: they were not recorded, or tasks differ in their ways.
         """
 

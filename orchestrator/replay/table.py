@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+MOST_BYTES = 2**31
+"""The size of a table, also once it is unpacked: thirty million rows."""
+
 
 @final
 class TableSource(Source):
@@ -49,7 +52,7 @@ class TableSource(Source):
         lacks = lacks_of(self._trials)
         self.info = SourceInfo(
             name=f"{path.stem}{of}",
-            sweep=hashlib.sha256(path.read_bytes()).hexdigest()[:16],
+            sweep=_digest(path)[:16],
             fingerprint=None,
             measured=None,
             selectors=_selectors(self._trials, lacks),
@@ -107,6 +110,7 @@ def _read(path: Path, only: list[str] | None = None) -> "pd.DataFrame":
     import pyarrow.parquet as pq
 
     try:
+        _check_bytes(path.stat().st_size)
         if path.suffix.lower() == ".csv":
             columns = None if only is None else lambda name: name in only
             read = pd.read_csv(
@@ -114,10 +118,18 @@ def _read(path: Path, only: list[str] | None = None) -> "pd.DataFrame":
             )
             return read.fillna("")  # the cells that a short row lacks
         if path.suffix.lower() in (".parquet", ".pq"):
-            table = pq.ParquetFile(path).read(only, use_threads=False)
+            file = pq.ParquetFile(path)
+            about = file.metadata
+            groups = [about.row_group(i) for i in range(about.num_row_groups)]
+            # A cell takes 8 bytes or more once it is read, however little it takes here.
+            cells = 8 * about.num_rows * about.num_columns
+            _check_bytes(max(cells, sum(group.total_byte_size for group in groups)))
+            table = file.read(only, use_threads=False)
             # pandas writes the index of a frame as one more column.
             names = [n for n in table.column_names if not n.startswith("__index_level_")]
             return pd.DataFrame({name: _cells(name, table[name]) for name in names})
+    except MemoryError:  # which Arrow's is too
+        raise
     except (ValueError, KeyError, OSError, pa.ArrowException) as failure:
         reason = str(failure).splitlines()[0].rstrip(".")
         if isinstance(failure, UnicodeDecodeError):
@@ -127,6 +139,19 @@ def _read(path: Path, only: list[str] | None = None) -> "pd.DataFrame":
     packed = path.suffix.lower() in (".gz", ".bz2", ".xz", ".zst", ".zip")
     advice = "; unpack it first" if packed else ""
     raise RunFolderError(f"{path} is neither a run folder nor a .csv or .parquet file{advice}.")
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check_bytes(count: int) -> None:
+    """Raise ValueError where a table is too large to be one of records."""
+    if count > MOST_BYTES:
+        raise ValueError(
+            f"it takes {count:,} bytes or more; tables of up to {MOST_BYTES:,} are read"
+        )
 
 
 def _cells(name: str, column: "pa.ChunkedArray") -> np.ndarray:

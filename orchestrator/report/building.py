@@ -11,6 +11,7 @@ from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.report.configurations import curves_of, tradeoffs_of
 from fsl_sweep.orchestrator.report.content import RunInfo
+from fsl_sweep.orchestrator.report.environments import Environments
 from fsl_sweep.orchestrator.report.over_protocols import Reader, UnderProtocol, over_protocols
 from fsl_sweep.orchestrator.report.report import BenchmarksReport, Report
 from fsl_sweep.orchestrator.selection.budget_curve import BudgetPoint, regret_by_budget
@@ -132,6 +133,7 @@ def build(
         ensembles=ensembles_of(evidence.complete, ensembles, answers) if answers else (),
         rope=rope,
         every_pair=every_pair,
+        environments=Environments.of(evidence.histories),
     )
 
 

@@ -27,6 +27,7 @@ def cautions_of(report: Content) -> tuple[str, ...]:
     places = report.info.places
     by = wording.by_metric(weight)
     cautions = [*_unfinished(report), *grave_cautions(report), *_lossless(report)]
+    cautions += filter(None, [report.environments.caution])
     if orders := conflicting(report.ranked_by):
         cautions.append(
             f"The ranking of methods{by} depends on the strategy: {len(orders)} different orders "

@@ -11,6 +11,7 @@ from typing import Any, Self
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.scheduler import Scheduler
 from fsl_sweep.orchestrator.report.configurations import Curve, TradeOff
+from fsl_sweep.orchestrator.report.environments import Environments
 from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
 from fsl_sweep.orchestrator.selection.budget_curve import BudgetPoint
 from fsl_sweep.orchestrator.selection.comparing.comparison import (
@@ -155,6 +156,7 @@ class RunContent:
         ensembles: votes of snapshots, where they were asked for.
         rope: difference in accuracy up to which two methods count as equivalent.
         every_pair: whether formats write every pair of methods, however many there are.
+        environments: what the trials were trained with.
     """
 
     info: RunInfo
@@ -182,6 +184,7 @@ class RunContent:
     ensembles: tuple[Ensemble, ...] = ()
     rope: float = 0.0
     every_pair: bool = False
+    environments: Environments = field(default_factory=Environments)
 
     @cached_property
     def comparisons(self) -> tuple[MethodComparison, ...]:

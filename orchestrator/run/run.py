@@ -4,7 +4,6 @@ Neither torch nor Ray is imported.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from os import PathLike
@@ -250,6 +249,7 @@ class Run:
         from fsl_sweep.orchestrator.report import RunInfo
 
         facts, by = self._source.info, question.chosen_by
+        classes, damaged = self._class_names(question.protocol)
         return RunInfo(
             name=facts.name,
             sweep_hash=facts.sweep,
@@ -258,7 +258,7 @@ class Run:
             hyperparameter=question.hyperparameter,
             parts=facts.parts,
             versions=facts.versions,
-            cautions=facts.cautions,
+            cautions=(*facts.cautions, *damaged),
             metric=question.metric,
             protocol=question.protocol,
             chosen_by=by,
@@ -269,15 +269,23 @@ class Run:
             scheduler=facts.scheduler,
             places=tuple(map(str, self._source.places)),
             proposed=facts.proposed,
-            classes={
-                measure: self._class_names(measure, question.protocol) for measure in MEASURES
-            },
+            classes=classes,
         )
 
-    def _class_names(self, measure: Measure, protocol: PlannedProtocol | None) -> tuple[str, ...]:
-        with suppress(RunFolderError):
-            return self._source.class_names(measure, protocol)
-        return ()
+    def _class_names(
+        self, protocol: PlannedProtocol | None
+    ) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+        """Return the names of classes, where they are recorded; and which files are damaged."""
+        names: dict[str, tuple[str, ...]] = dict.fromkeys(MEASURES, ())
+        damaged: list[str] = []
+        for measure in MEASURES:
+            try:
+                names[measure] = self._source.class_names(measure, protocol)
+            except Damaged as damage:
+                damaged.append(str(damage))
+            except RunFolderError:  # of a table, or an earlier version
+                pass
+        return names, damaged
 
     def report(
         self,

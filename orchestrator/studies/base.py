@@ -8,12 +8,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
+import numpy as np
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
-from fsl_sweep.orchestrator.errors import RunFolderError
+from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
+from fsl_sweep.orchestrator.records.measures import ScoreKey
 from fsl_sweep.orchestrator.records.model import Model
+from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.report.document.blocks import Document
 from fsl_sweep.orchestrator.report.figures.panel import Figure
 from fsl_sweep.orchestrator.selection.evidence import Evidence
@@ -72,6 +75,22 @@ def lead_of(evidence: Evidence) -> Strategy:
     if evidence.lead is None:
         raise RunFolderError("No method has a seed with all of its trials done.")
     return evidence.lead
+
+
+def class_tuples_of(
+    evidence: Evidence, protocol: PlannedProtocol | None, progress: Progress
+) -> Mapping[ScoreKey, np.ndarray] | None:
+    """Return classes of the common tasks as `Source.class_tuples`; None where they are not known.
+
+    ``progress`` hears of a damaged file, without which less can be said.
+    """
+    try:
+        return evidence.source.class_tuples(protocol)
+    except Damaged as damage:
+        progress(f"What depends on the classes of tasks is left out: {damage}")
+    except RunFolderError:  # a table, or tasks of unequal ways
+        pass
+    return None
 
 
 def selectors(strategy: Strategy) -> dict[str, str]:

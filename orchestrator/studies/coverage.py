@@ -10,7 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
+from fsl_sweep.orchestrator.errors import ConfigError, Damaged, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import TASK_SETS
 from fsl_sweep.orchestrator.records.spec import EpisodicTraining
@@ -107,6 +107,8 @@ def _recorded(evidence: Evidence) -> dict[str, int]:
     specs = Ledger(run).planned().specs
     try:
         tuples = evidence.source.class_tuples(evidence.source.protocol())
+    except Damaged:
+        raise
     except RunFolderError:
         raise RunFolderError(
             f"{run} records no tasks of equal numbers of classes, which the bounds are about. Give "

@@ -28,6 +28,7 @@ from fsl_sweep.orchestrator.studies.base import (
     Progress,
     Study,
     StudyOptions,
+    class_tuples_of,
     lead_of,
     selectors,
 )
@@ -99,7 +100,7 @@ class Mixtures(Study[StudyOptions, MixtureCurves]):
             strategy=lead,
             curves=curves,
             names={method: evidence.completeness.named(method) for method in methods},
-            classes=_classes(evidence),
+            classes=_classes(evidence, progress),
             every=_measuring(curves, place, "all"),
         )
 
@@ -168,10 +169,9 @@ def _measuring(curves: MixtureCurve, place: Path, which: str) -> str:
     return shlex.join(["fsl-sweep", "measure", str(place), name, "--snapshots", which])
 
 
-def _classes(evidence: Evidence) -> tuple[int, int, float] | None:
-    try:
-        tuples = evidence.source.class_tuples(evidence.source.protocol())
-    except RunFolderError:
+def _classes(evidence: Evidence, progress: Progress) -> tuple[int, int, float] | None:
+    tuples = class_tuples_of(evidence, evidence.source.protocol(), progress)
+    if tuples is None:
         return None
     base, novel = (
         len(np.unique(np.concatenate([tuples[m, s].ravel() for s in ("selection", "report")])))

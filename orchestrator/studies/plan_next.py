@@ -5,8 +5,6 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
-import numpy as np
-
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.report import wording
@@ -28,6 +26,7 @@ from fsl_sweep.orchestrator.studies.base import (
     Share,
     Study,
     StudyOptions,
+    class_tuples_of,
     option,
     selectors,
 )
@@ -89,12 +88,13 @@ class PlanNext(Study[PlanNextOptions, Planned]):
     def result(self, evidence: Evidence, options: PlanNextOptions, progress: Progress) -> Planned:
         """Plan every pair. Raises RunFolderError where nothing can be planned."""
         _check(evidence)
+        tuples = class_tuples_of(evidence, evidence.question.protocol, progress)
         needs = plan_next(
             evidence.complete,
             evidence.led,
             options.effect,
             resampled=evidence.resampled_lead,
-            classes=_classes(evidence),
+            classes=None if tuples is None else tuples.get(("novel", "report")),
             power=options.power,
             timed=evidence.question.timed,
             complete=evidence.completeness.complete,
@@ -168,14 +168,6 @@ def _check_planned(needs: tuple[PowerAnalysis, ...], evidence: Evidence) -> None
             few = "A method has one complete seed"
             advice = f"Finish the run first: `{command}` says what is missing."
         raise RunFolderError(f"{few}, which tells nothing about others. {advice}")
-
-
-def _classes(evidence: Evidence) -> np.ndarray | None:
-    """Return the classes of the novel report tasks, where they were recorded."""
-    try:
-        return evidence.source.class_tuples(evidence.question.protocol).get(("novel", "report"))
-    except RunFolderError:
-        return None
 
 
 def _under(result: Planned) -> str:

@@ -20,7 +20,8 @@ from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.planning.prepare import check_same_data, open_benchmarks
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS, EpochRecord
 from fsl_sweep.orchestrator.sweep.process import Job
-from fsl_sweep.orchestrator.upkeep.recording import environment, package_version
+from fsl_sweep.orchestrator.trial.environment import version_of
+from fsl_sweep.orchestrator.upkeep.recording import environment
 
 MACHINE = "machine"
 """The key of a worker's first result under which it reports its node, versions and hardware."""
@@ -207,7 +208,7 @@ def _metrics(record: EpochRecord | int) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str | None]:
-    return {name: package_version(name) for name in ("fsl-sweep", "torch")}
+    return {name: version_of(name) for name in ("fsl-sweep", "torch")}
 
 
 def _mark(run: Path) -> str:

@@ -21,6 +21,7 @@ from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd
 from fsl_sweep.orchestrator.records.protocol import MAIN, Kept, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.trial.draws import torch_seed
+from fsl_sweep.orchestrator.trial.environment import environment_of
 from fsl_sweep.orchestrator.trial.submission import SubmissionTraining
 from fsl_sweep.orchestrator.trial.training import Training, Untrained, learning_rate
 
@@ -164,6 +165,7 @@ class Trial:
             scores=scores,
             train_seconds=trained,
             evaluation_seconds=time.perf_counter() - started,
+            environment=environment_of(self.spec, self.device),
         )
 
     def _keep(

@@ -3,10 +3,8 @@
 import os
 import platform
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
 from fsl_sweep.orchestrator.ledger.lock import run_lock
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
+from fsl_sweep.orchestrator.trial.environment import packages, processor, version_of
 
 _PACKAGES = ("fsl-sweep", "ray", "torch", "torchvision", "numpy", "scipy", "pyarrow", "safetensors")
 
@@ -76,9 +75,10 @@ def environment() -> dict[str, Any]:
         "python": platform.python_version(),
         # timm is what only some backbones need: planning has imported it then.
         "packages": {n: package_version(n) for n in (*_PACKAGES, *sys.modules.keys() & {"timm"})},
+        "packages": {name: version_of(name) for name in packages(_PACKAGES)},
         "commit": _commit(),
         "system": platform.platform(),
-        "processor": _processor(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "gpus": _gpus(),
     }
@@ -99,15 +99,6 @@ def _commit() -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() or None
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
 
 
 def _gpus() -> list[str]:

@@ -5,6 +5,7 @@ import random
 import shutil
 import socket
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 KINDS = ("link", "broken link", "pipe", "socket", "folder")
@@ -44,9 +45,9 @@ def state(folder: Path) -> dict[str, object]:
     return there
 
 
-def harm(run: Path, rng: random.Random) -> tuple[str, str]:
+def harm(run: Path, rng: random.Random, kinds: Sequence[str] = HARMS) -> tuple[str, str]:
     """Do one harm to one file or folder of a run; give the harm and where."""
-    kind = rng.choice(HARMS)
+    kind = rng.choice(kinds)
     everything = sorted(p for p in run.rglob("*") if p.is_file() and not p.is_symlink())
     # Of a kind of file first: there are many snapshots, and one plan.
     by_kind: dict[str, list[Path]] = {}

@@ -188,7 +188,7 @@ def test_classes_are_resampled_from_the_recorded_tuples(folder: Path) -> None:
     forge(folder, name, {"classes": [[0, 1], [2]]})
     refused(r"base-selection\.json holds no class tuples")
     (folder / name).write_bytes((folder / name).read_bytes().replace(b"2", b"3"))
-    refused(r"base-selection\.json is damaged \(its checksum")
+    refused(r"base-selection\.json is damaged: its checksum")
     write(9, *(f"{measure}-{task_set}" for measure in MEASURES for task_set in TASK_SETS))
     report = run.report(["val"], ["val"], bootstrap=20, classes=True)
     assert {cell.result.over for cell in report.resampled} == {"classes"}

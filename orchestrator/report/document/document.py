@@ -176,5 +176,7 @@ def _provenance(report: RunContent) -> Iterable[str]:
     ]
     if foreign:
         yield f"selectors of third parties: {', '.join(dict.fromkeys(foreign))}"
+    if report.environments.values:
+        yield f"trained with {report.environments.described}"
     if info.versions:
         yield ", ".join(f"{name} {version}" for name, version in info.versions.items() if version)

@@ -207,6 +207,7 @@ def _run(report: RunContent, metric: Mapping[str, str]) -> dict[str, Any]:
         "methods": plain(report.selected.methods),
         "selectors": plain(report.selectors),
         "parts": plain(info.parts),
+        "trained_with": plain(report.environments.values),
         "rankings": [plain(ranking) | metric for ranking in report.rankings],
         "ranking_survives": report.ranking_survives,
         **metric,

@@ -1,6 +1,6 @@
 """Damaged and hostile run folders: the identical answer, or a named problem; nothing outside.
 
-Seeded. ``FUZZ=2000 pytest ...`` tries more than the usual 40 folders.
+Seeded. ``FUZZ=2000 pytest ...`` tries more than the usual 40 folders, ``HARMS=flip`` one harm only.
 """
 
 import io
@@ -15,11 +15,12 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
-from hostile import harm, state
+from hostile import HARMS, harm, state
 
 from fsl_sweep.orchestrator.cli import invoke
 
 COUNT = int(os.environ.get("FUZZ", "40"))
+KINDS = os.environ["HARMS"].split() if "HARMS" in os.environ else HARMS
 COMMANDS = {
     "report": "report run --format json --bootstrap 0 --snapshot val --hyperparameter val",
     "status": "status run",
@@ -78,7 +79,7 @@ def test_damaged_and_hostile_folders_give_the_identical_answer_or_a_named_proble
             shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(whole_run, run)
         outside.mkdir()
-        kind, where = harm(run, rng)
+        kind, where = harm(run, rng, KINDS)
         before = state(outside)
         now = answers()
         same = all(now[k] == usual[k] for k in ("report", "status"))

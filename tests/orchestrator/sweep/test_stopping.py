@@ -67,6 +67,53 @@ def test_a_signal_ends_a_command_with_its_code_and_a_second_one_at_once(sent, pr
     assert errors.startswith("Stopped. What was recorded is kept") is (len(sent) == 1)
 
 
+WITHIN = """
+import os, signal, sys, time
+from typing import Any
+from pydantic import BaseModel, model_serializer
+from fsl_sweep.orchestrator.cli.app import _guarded
+
+class Options(BaseModel):
+    @model_serializer(mode="wrap")
+    def _plain(self, handler) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+        print("inside", flush=True)
+        return handler(self)
+
+def command():
+    if sys.argv[1] == "import":
+        import stops_itself
+    else:
+        Options().model_dump()
+    print("after", flush=True)
+    time.sleep(60 if sys.argv[2] == "goes on" else 0)
+    return 0
+
+sys.exit(_guarded(command))
+"""
+
+
+@pytest.mark.parametrize("then", ["goes on", "is over"])
+@pytest.mark.parametrize("place", ["import", "pydantic"])
+def test_native_code_is_not_interrupted(tmp_path, place, then):
+    """An exception within torch's import ends the process by SIGABRT; pydantic swallows it."""
+    lines = "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\nprint('inside', flush=True)\n"
+    (tmp_path / "stops_itself.py").write_text(lines)
+    program = [sys.executable, "-c", WITHIN, place, then]
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        program,
+        capture_output=True,
+        text=True,
+        preexec_fn=heed_signals,
+        env={**os.environ, "PYTHONPATH": path},
+        check=False,
+    )
+    assert (done.returncode, done.stdout.split()[0]) == (143, "inside")
+    assert done.stderr.startswith("Stopped. What was recorded is kept")
+    assert done.stderr.count("\n") == 1
+
+
 MAIN = """
 import sys
 class Block:

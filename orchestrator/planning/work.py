@@ -15,15 +15,15 @@ from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.text.printed import counted
 
 
-def summary(pending: Mapping[str, TrialSpec], resumed: Mapping[str, int]) -> str:
+def summary(pending: Mapping[str, TrialSpec], resumed: Mapping[str, int] = {}) -> str:
     """Say ``1,200 gradient steps, 50% of them in class folds``, and how many train nothing.
 
-    ``resumed`` gives the epochs of each that need no training.
+    ``resumed`` gives the epochs that need no training.
     """
     untrained = sum(spec.train is None for spec in pending.values())
     if untrained == len(pending) > 0:
         return "nothing: there are no weights to train, and each trial is measured once, as it is"
-    steps = {t: (spec.epochs - resumed[t]) * spec.batches for t, spec in pending.items()}
+    steps = {t: (spec.epochs - resumed.get(t, 0)) * spec.batches for t, spec in pending.items()}
     count = sum(steps.values())
     in_folds = sum(steps[trial] for trial, spec in pending.items() if spec.fold is not None)
     share = f", {in_folds / count:.0%} of them in class folds" if in_folds else ""

@@ -16,7 +16,7 @@ from fsl_sweep.orchestrator.errors import Damaged
 from fsl_sweep.orchestrator.ledger import columns
 from fsl_sweep.orchestrator.ledger.measured import Measurements, numbers
 from fsl_sweep.orchestrator.ledger.storage import Folder
-from fsl_sweep.orchestrator.records.measures import CURVES, STATUSES, TrialEnd
+from fsl_sweep.orchestrator.records.measures import CURVES, STATUSES, EpochRecord, TrialEnd
 from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 

@@ -73,8 +73,6 @@ def environment() -> dict[str, Any]:
     """Return versions, the project's git commit where it runs from a checkout, and the hardware."""
     return {
         "python": platform.python_version(),
-        # timm is what only some backbones need: planning has imported it then.
-        "packages": {n: package_version(n) for n in (*_PACKAGES, *sys.modules.keys() & {"timm"})},
         "packages": {name: version_of(name) for name in packages(_PACKAGES)},
         "commit": _commit(),
         "system": platform.platform(),
@@ -82,14 +80,6 @@ def environment() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "gpus": _gpus(),
     }
-
-
-def package_version(name: str) -> str | None:
-    """Return the version of an installed package; None where it is not installed."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 def _commit() -> str | None:

@@ -1,7 +1,16 @@
 """Run every benchmark: ``python -m benchmarks``."""
 
-from benchmarks import adaptation, allocator, evaluation, heads, protocols, report, sweep_overhead
+from benchmarks import (
+    adaptation,
+    allocator,
+    evaluation,
+    frozen,
+    heads,
+    protocols,
+    report,
+    sweep_overhead,
+)
 
-for benchmark in (adaptation, allocator, evaluation, heads, protocols, sweep_overhead):
+for benchmark in (adaptation, allocator, evaluation, frozen, heads, protocols, sweep_overhead):
     benchmark.main()
 report.main([])

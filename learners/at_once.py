@@ -35,7 +35,7 @@ def at_once(device: torch.device, image_shape: tuple[int, ...]) -> AtOnce:
     if device.type != "cpu":
         return AtOnce(images=512, floats=2**25)
     pixels = image_shape[-1] * image_shape[-2]
-    images = 512 if pixels == 1 else 32 if pixels < 64 * 64 else 16  # features need little work
+    images = 512 if pixels == 1 else 64 if pixels < 64 * 64 else 16  # features need little work
     return AtOnce(images, floats=2**20)
 
 

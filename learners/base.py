@@ -98,11 +98,22 @@ class GradientLearner(Learner[BatchT]):
 
 
 class EmbeddingLearner(GradientLearner[BatchT]):
-    """A learner that answers from features only, so that a pool is embedded once."""
+    """A learner that answers from features only, so that a pool is embedded once.
 
-    @abstractmethod
+    Attributes:
+        backbone: whose features they are, unless the learner has its own ``embed``. Those of a
+            frozen backbone are computed once for all learners.
+    """
+
+    backbone: Backbone
+
     def embed(self, images: Images) -> Features:
         """Compute features of normalised images, as `head` expects them."""
+        return self.from_backbone(self.backbone(images))
+
+    def from_backbone(self, features: Features) -> Features:
+        """Turn features of the backbone into those of `embed`; by default they are the same."""
+        return features
 
     @abstractmethod
     def head(self, support: Support, query: Query) -> Logits:

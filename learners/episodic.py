@@ -11,7 +11,7 @@ from fsl_sweep.learners.backbones.base import Backbone
 from fsl_sweep.learners.base import EmbeddingLearner, TrainsOn
 from fsl_sweep.learners.batches import EpisodeBatch, RaggedEpisodes
 from fsl_sweep.learners.options import Options
-from fsl_sweep.learners.shapes import Features, Images, Loss
+from fsl_sweep.learners.shapes import Features, Loss
 
 Passes = Literal["separate", "joint"]
 
@@ -42,10 +42,6 @@ class EpisodicLearner(EmbeddingLearner[EpisodeBatch]):
     def __init__(self, backbone: Backbone, options: Any, n_base_classes: int) -> None:
         super().__init__(backbone, options, n_base_classes)
         self.backbone = backbone
-
-    def embed(self, images: Images) -> Features:
-        """Compute features by the backbone."""
-        return self.backbone(images)
 
     def training_loss(self, batch: EpisodeBatch | RaggedEpisodes) -> Loss:
         """Return the mean cross-entropy over the tasks; see `episode_loss`."""

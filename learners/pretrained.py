@@ -47,7 +47,7 @@ class PretrainedLearner(GradientLearner[LabelledBatch]):
 
     def unit_features(self, images: Images) -> Features:
         """Compute features of the backbone, projected to unit norm, float32 at least."""
-        return normalize(at_least_float32(self.backbone(images)), dim=-1)
+        return _unit(self.backbone(images))
 
     def training_loss(self, batch: LabelledBatch) -> Loss:
         """Return the mean cross-entropy over the images, among all base classes."""
@@ -58,6 +58,10 @@ class PretrainedLearner(GradientLearner[LabelledBatch]):
 class FrozenFeatures(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
     """A pretrained learner whose head answers from unit-norm features."""
 
-    def embed(self, images: Images) -> Features:
-        """Compute features of the backbone, projected to unit norm, float32 at least."""
-        return self.unit_features(images)
+    def from_backbone(self, features: Features) -> Features:
+        """Project features to unit norm, float32 at least."""
+        return _unit(features)
+
+
+def _unit(features: Features) -> Features:
+    return normalize(at_least_float32(features), dim=-1)

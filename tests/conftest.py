@@ -8,6 +8,9 @@ import pytest
 # One thread a process: with pytest-xdist there is a process a core.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# No test leaves features beside the prepared data of whoever runs it.
+os.environ.setdefault("FSL_SWEEP_FEATURE_CACHE", "0")
+
 # Garbage is looked for less often: of four thousand tests that takes a twentieth of the time.
 gc.set_threshold(10_000)
 

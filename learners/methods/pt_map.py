@@ -14,12 +14,13 @@ from pydantic import Field, NonNegativeInt, PositiveFloat
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from fsl_sweep.learners.batches import check_support
+from fsl_sweep.learners.base import EmbeddingLearner
+from fsl_sweep.learners.batches import LabelledBatch, check_support
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
 from fsl_sweep.learners.heads.solution import Solution
 from fsl_sweep.learners.heads.transport import transport
-from fsl_sweep.learners.pretrained import FrozenFeatures, PretrainedOptions
-from fsl_sweep.learners.shapes import Features, Images, Logits, Query, Support
+from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
+from fsl_sweep.learners.shapes import Logits, Query, Support
 
 _EPSILON = 1e-6
 
@@ -41,7 +42,7 @@ class PtMapOptions(PretrainedOptions):
 
 
 @final
-class PtMap(FrozenFeatures):
+class PtMap(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
     """Logits are logarithms of the transport plan from a task's queries to its class centres.
 
     It is transductive: it sees all queries of a task together, and assumes that each class is
@@ -50,10 +51,6 @@ class PtMap(FrozenFeatures):
 
     Options = PtMapOptions
     options: PtMapOptions
-
-    def embed(self, images: Images) -> Features:
-        """Compute features by the backbone."""
-        return self.backbone(images)
 
     @torch.no_grad()
     def head(self, support: Support, query: Query) -> Logits:

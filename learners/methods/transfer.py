@@ -15,11 +15,13 @@ from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor
 
 from fsl_sweep.learners.backbones.base import Backbone
+from fsl_sweep.learners.base import EmbeddingLearner
+from fsl_sweep.learners.batches import LabelledBatch
 from fsl_sweep.learners.heads.precision import at_least_float32, full_precision
 from fsl_sweep.learners.heads.ridge import labelled_examples
 from fsl_sweep.learners.optimizers import Adam
-from fsl_sweep.learners.pretrained import FrozenFeatures, PretrainedOptions
-from fsl_sweep.learners.shapes import Features, Images, Logits, Query, Support
+from fsl_sweep.learners.pretrained import PretrainedLearner, PretrainedOptions
+from fsl_sweep.learners.shapes import Logits, Query, Support
 
 EPSILON = 1e-7  # TensorFlow's default
 
@@ -32,7 +34,7 @@ class TransferOptions(PretrainedOptions):
 
 
 @final
-class Transfer(FrozenFeatures):
+class Transfer(PretrainedLearner, EmbeddingLearner[LabelledBatch]):
     """Logits of a softmax layer trained on the task's support.
 
     Every task starts from the same initial weights, drawn once for the learner.
@@ -50,10 +52,6 @@ class Transfer(FrozenFeatures):
     def draws(cls, options: Any) -> bool:  # noqa: ARG003 (an interface)
         """Return True: the first weights of the new layer."""
         return True
-
-    def embed(self, images: Images) -> Features:
-        """Compute features by the backbone."""
-        return self.backbone(images)
 
     @torch.no_grad()
     def head(self, support: Support, query: Query) -> Logits:

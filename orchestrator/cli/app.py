@@ -135,7 +135,7 @@ for _action in (
 ):
     app.command()(_action)
 datasets.command("list")(data.list_benchmarks)
-for _action in (data.show, data.check, data.prepare, data.download):
+for _action in (data.show, data.check, data.prepare, data.download, data.clear):
     datasets.command()(_action)
 
 

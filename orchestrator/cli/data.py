@@ -21,16 +21,36 @@ Options = Annotated[
 
 
 def list_benchmarks() -> int:
-    """Show every benchmark and whether it is prepared."""
+    """Show every benchmark and whether it is prepared, and how many features are kept."""
     from rich.table import Table
 
     from fsl_sweep.datasets.preparing.inventory import available
+    from fsl_sweep.datasets.store.features import kept_bytes, limit
     from fsl_sweep.orchestrator.text.console import SafeConsole
 
     table = Table("benchmark", "on this machine", "description", box=None, pad_edge=False)
     for row in available():
         table.add_row(row.name, _whereabouts(row), row.problem or row.description)
     SafeConsole().print(table)
+    say(
+        f"features of frozen backbones: {_gigabytes(kept_bytes())}, at most {_gigabytes(limit())} "
+        "(`fsl-sweep data clear` deletes them)"
+    )
+    return 0
+
+
+def clear() -> int:
+    """Delete the kept features of frozen backbones; they are computed again when needed."""
+    from fsl_sweep.datasets.store import features
+    from fsl_sweep.orchestrator.errors import folder_error
+
+    try:
+        freed = features.clear()
+    except OSError as failure:
+        folder = features.features_folder()
+        problem = f"Cannot delete {folder}: {failure.strerror or failure}. Delete it yourself."
+        raise folder_error(failure, problem) from failure
+    say(f"deleted {_gigabytes(freed)} of features")
     return 0
 
 
@@ -196,3 +216,7 @@ def _whereabouts(row: Any) -> str:
         return "embedded"
     stores = "; ".join(map(_classes_and_images, row.stores))
     return stores or ("damaged: prepare it again" if row.damaged else "not prepared")
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 1e9:.2f} GB"

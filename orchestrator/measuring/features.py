@@ -15,6 +15,7 @@ from torch import Tensor
 from fsl_sweep.datasets.tasks.episodes import Episodes
 from fsl_sweep.datasets.tasks.ragged import TaskGroup
 from fsl_sweep.learners.base import EmbeddingLearner
+from fsl_sweep.orchestrator.measuring.frozen import embedded
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 from fsl_sweep.orchestrator.measuring.scoring import score
 from fsl_sweep.orchestrator.records.measures import TaskScores
@@ -38,7 +39,7 @@ class PoolFeatures:
     ) -> None:
         self.learner = learner
         with torch.inference_mode():
-            self.features = images.through(learner.embed, indices).float()
+            self.features = embedded(learner, images, indices)
         self.row_of = np.full(len(images.pool), -1, np.int64)
         self.row_of[indices] = np.arange(len(indices))
         self.images_at_once = images.at_once.floats // self.features.shape[1]

@@ -1,6 +1,7 @@
 """From pool indices to normalised images, or features as they are, on the learner's device."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,6 +34,16 @@ class PoolImages:
         self._resident: Tensor | None = None
         if device.type == "cuda" and pool.images.nbytes * 4 < torch.cuda.mem_get_info(device)[0]:
             self._resident = torch.from_numpy(np.array(pool.images)).to(device)
+
+    @property
+    def preparation(self) -> dict[str, Any]:
+        """Return all that decides what a network is handed for a pool index, as JSON values."""
+        return {
+            "pool": self.pool.fingerprint,
+            "shape": list(self._shape),
+            "statistics": [self._mean.flatten().tolist(), self._std.flatten().tolist()],
+            "at_once": self.at_once.images,
+        }
 
     def unit(self, indices: np.ndarray) -> Tensor:
         """Return images in [0, 1], or features, float32 ``[*indices.shape, C, H, W]``."""

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from fsl_sweep.datasets.files import decoding
+from fsl_sweep.datasets.store import features
 from fsl_sweep.orchestrator.cli import invoke
 
 SMALL = ("--set", "image_size=8")
@@ -145,3 +146,22 @@ def test_other_tasks_show_what_they_are_made_of(data):
     assert "novel: 2 writers\n  writer " in writers
     pairs = ("--set", "tasks=attributes", "--set", "min_images=2")
     assert "novel: 10 attributes\n  one-stroke\n" in data("show", "glyphs", *small, *pairs)[1]
+
+
+def test_the_size_of_kept_features_is_listed_and_they_can_be_deleted(data, monkeypatch, tmp_path):
+    monkeypatch.setenv(features.LIMIT, "0.25")
+
+    def listed():
+        return data("list")[1].splitlines()[-1].partition(": ")[2]
+
+    advice = "at most 0.25 GB (`fsl-sweep data clear` deletes them)"
+    assert listed() == f"0.00 GB, {advice}"
+    features.kept_features("key", np.arange(10**6), lambda n: np.ones((len(n), 3), np.float32))
+    assert listed() == f"0.02 GB, {advice}"
+    assert data("clear") == (0, "deleted 0.02 GB of features\n", "")
+    assert listed() == f"0.00 GB, {advice}"
+    folder = tmp_path / "home" / "features"
+    folder.write_text("")
+    code, _, err = data("clear")
+    assert (code, err.count("\n")) == (2, 1)
+    assert f"Cannot delete {folder}" in err

@@ -73,8 +73,8 @@ def test_equal_tasks_are_answered_once_and_shared_pools_embedded_once(tmp_path, 
     tasks = [CommonTasks.draw(data, protocol.protocol) for protocol in protocols]
     sets = [episodes for common in tasks for episodes in common.episodes.values()]
     used = np.unique(np.concatenate([part.ravel() for e in sets for part in (e.support, e.query)]))
-    # The made benchmark has one pool; the last chunk of 32 overlaps the one before.
-    assert embedded == 32 * -(-len(used) // 32)
+    # The made benchmark has one pool; the last chunk of 64 overlaps the one before.
+    assert embedded == 64 * -(-len(used) // 64)
     # few: 3 x (8 + 5); more: 3 x 9, as its selection tasks are those of few; the 2-shot ones are
     # all its own; mixed: novel ones only.
     assert heads == 3 * 13 + 3 * 9 + 3 * 13 + 13

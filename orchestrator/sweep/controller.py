@@ -197,6 +197,7 @@ class Controller(TuneController):
         cause = cause_of(exception)
         if isinstance(cause, SetupError) and self._set_up_failed(trial, cause):
             self._block(trial)
+        self._resetting_trials.discard(trial)  # Tune would never start it again
         super()._process_trial_failure(trial, exception)
 
 

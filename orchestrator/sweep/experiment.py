@@ -173,7 +173,7 @@ class TuneReporter(tune.Callback):
         self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
     ) -> None:
         """Pass on that a trial began, or began again."""
-        self.stalls.heard(trial.trial_id, counts=False)
+        self.stalls.begun(trial.trial_id, trial.temporary_state.ray_actor)
         self._event("started", trial.trial_id)
 
     def on_trial_result(
@@ -199,7 +199,7 @@ class TuneReporter(tune.Callback):
         if result["epoch"] < 1:
             return
         name = trial.trial_id
-        self.stalls.heard(name)
+        self.stalls.heard(name, trial.temporary_state.ray_actor)
         if self._measures:
             self._event("measured_again", name, result["epoch"])
         else:

@@ -53,8 +53,8 @@ def reason_of(failure: Any, known: str | None = None) -> str:
 
 def _signal(words: list[str]) -> str:
     for word in words:
-        if found := _SIGNAL.search(word):
-            return f"killed by {found[1]}" if found[1] else found[2]
+        if match := _SIGNAL.search(word):
+            return f"killed by {match[1]}" if match[1] else match[2]
     return "killed without a message, as by SIGKILL"
 
 

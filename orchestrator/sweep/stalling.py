@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from statistics import median
 from typing import Any
 
@@ -28,16 +28,27 @@ class Stalls:
     def __init__(self, seconds: float | None, methods: Mapping[str, str]) -> None:
         self._seconds, self._methods = seconds, methods
         self._heard: dict[str, float] = {}
+        self._known: set[Hashable] = set()
         self._gaps: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
         self._reasons: dict[str, str] = {}
         self._checked = time.monotonic()
 
-    def heard(self, trial: str, counts: bool = True) -> None:
-        """Note a sign of life; ``counts`` where it is a record, which took the time before it."""
+    def begun(self, trial: str, worker: Hashable) -> None:
+        """Note that a worker begins a trial.
+
+        The first trial of a worker is watched from its first record on: its node may have to
+        prepare the data before. Where the time is written down, all of it counts.
+        """
+        if self._seconds is not None or worker in self._known:
+            self._heard[trial] = time.monotonic()
+
+    def heard(self, trial: str, worker: Hashable) -> None:
+        """Note a record of a trial, which took the time since it was heard of before."""
         now = time.monotonic()
-        if counts and trial in self._heard:
+        if trial in self._heard:
             self._gaps[self._methods[trial]].append(now - self._heard[trial])
         self._heard[trial] = now
+        self._known.add(worker)
 
     def forget(self, trial: str) -> None:
         """Note that a trial does not run any more."""

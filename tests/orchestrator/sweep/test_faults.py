@@ -104,24 +104,29 @@ def test_a_trial_that_hangs_is_found_by_the_pace_of_its_method(monkeypatch):
         return [killed.pop() for _ in [*killed]]
 
     stalls = Stalls(None, {"a": "PN", "b": "PN", "c": "RR"})
-    for trial in "abc":
-        stalls.heard(trial, counts=False)
+    for trial in "ab":
+        stalls.heard(trial, trial)
+    stalls.begun("c", "c")
     for trial, seconds in (("a", 50), ("b", 50), ("a", 0)):
         clock.now += seconds
-        stalls.heard(trial)
-    # The median of 50, 100 and 50 seconds: b is killed after 1,000 and c, whose method has no pace
-    # yet, is waited for.
+        stalls.heard(trial, trial)
+    # The median of 50, 100 and 50 seconds: b is killed after 1,000; c, whose method has no pace and
+    # whose worker is new, is waited for.
     assert after(999, stalls) == []
-    stalls.heard("a", counts=False)
+    stalls.begun("a", "a")
     assert after(2, stalls) == ["worker of b"]
     assert stalls.reason("b") == "no epoch for 16 min 40 s (`stall`), so its worker was killed"
-    assert (stalls.reason("b"), stalls.reason("a")) == (None, None)
+    assert (stalls.reason("b"), stalls.reason("c")) == (None, None)
+    stalls.begun("b", "another")  # its node may prepare the data
+    stalls.begun("c", "b")
+    assert after(998, stalls) == []
+    assert after(2, stalls) == ["worker of a"]
     quick = Stalls(None, dict.fromkeys("abc", "PN"))
-    quick.heard("a", counts=False)
-    quick.heard("a")
+    quick.heard("a", "a")
+    quick.heard("a", "a")
     assert (after(599, quick), after(2, quick)) == ([], ["worker of a"])  # ten minutes at least
     short = Stalls(30.0, dict.fromkeys("abc", "RR"))
-    short.heard("c", counts=False)
+    short.begun("c", "c")
     assert (after(29, short), after(2, short)) == ([], ["worker of c"])
 
 

@@ -19,6 +19,7 @@ from fsl_sweep.orchestrator.cli.options import (
 )
 from fsl_sweep.orchestrator.cli.run import followed, say_unmeasured
 from fsl_sweep.orchestrator.errors import ConfigError
+from fsl_sweep.orchestrator.text.durations import duration
 from fsl_sweep.orchestrator.text.printed import counted, say
 
 if TYPE_CHECKING:
@@ -88,14 +89,12 @@ def measure(
 
 def _summary(request: "MeasureRequest", done: "Executed", seconds: float) -> int:
     """Say what was measured, and how to see it; return the exit code."""
-    from fsl_sweep.orchestrator.report import wording
-
     names = [protocol.name for protocol in request.protocols]
     report = shlex.join(["fsl-sweep", "report", str(request.ledger.path), "--protocol", names[0]])
     others = f" (or {', '.join(names[1:])})" if names[1:] else ""
     did = "nothing was left to measure"
     if done.measured:
-        did = f"measured {counted(done.measured, 'snapshot')} in {wording.duration(seconds)}"
+        did = f"measured {counted(done.measured, 'snapshot')} in {duration(seconds)}"
     if done.unmeasured:
         say_unmeasured(done)
     say(f"{', '.join(names)}: {did}; to report: {report}{others}")

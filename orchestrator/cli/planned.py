@@ -15,8 +15,8 @@ from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.records.spec import TrialSpec
-from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.selection.chosen import wanted
+from fsl_sweep.orchestrator.text.durations import duration
 from fsl_sweep.orchestrator.text.printed import counted, say
 from fsl_sweep.orchestrator.upkeep.pruning import LOST
 from fsl_sweep.orchestrator.upkeep.remaining import check_there, to_measure
@@ -52,7 +52,7 @@ def show_plan(prepared: Prepared) -> int:
     _show_search(plan)
     seconds = planned_work.expected_seconds(plan, histories, pending) if histories else None
     if seconds is not None:
-        expected = wording.duration(seconds)
+        expected = duration(seconds)
         say(f"expected: {expected} of trial time, from the pace of those done already")
     _show_measuring(ledger, plan, benchmarks, histories, left, retried)
     say(f"weights: how much they take is said after the first epoch (keep: {plan.keep})")
@@ -185,7 +185,7 @@ def _show_expected(
     seconds = planned_work.measuring_seconds(plan, benchmarks, histories, left)
     if seconds:
         how = "from what measuring took in training and the size of the tasks"
-        say(f"expected to measure: about {wording.duration(seconds)} of trial time, {how}")
+        say(f"expected to measure: about {duration(seconds)} of trial time, {how}")
 
 
 def _show_remarks(ledger: Ledger, plan: Plan) -> None:

@@ -19,6 +19,7 @@ from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.report import wording
 from fsl_sweep.orchestrator.sweep.listener import SweepListener
 from fsl_sweep.orchestrator.text.console import SafeConsole
+from fsl_sweep.orchestrator.text.durations import duration
 from fsl_sweep.orchestrator.text.printed import counted, on_disk, one_line, say
 from fsl_sweep.orchestrator.upkeep.remaining import Todo
 
@@ -109,7 +110,7 @@ class PlainProgress(SweepListener):
         if self._begun is None or self._trained < 2 or not left:
             return ""
         seconds = left * (time.monotonic() - self._begun) / self._trained
-        return f", about {wording.duration(seconds)} left"
+        return f", about {duration(seconds)} left"
 
 
 class LiveProgress(PlainProgress):

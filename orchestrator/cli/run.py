@@ -52,6 +52,10 @@ def run(
             help="Run these trials again, from the beginning; repeatable. SWEEP may be a run.",
         ),
     ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="Stop tidily after this time, such as 3h50m."),
+    ] = None,
     address: Address = None,
     laptop: Laptop = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; run nothing.")] = False,
@@ -61,6 +65,7 @@ def run(
     from fsl_sweep.orchestrator.planning.variant import prepare_variant
     from fsl_sweep.orchestrator.sweep.execute import execute
 
+    limit = _limit(until)
     if address is not None:  # a cluster's user wants all of it, unless they say otherwise
         laptop = bool(laptop)
     again = retry or []
@@ -71,12 +76,23 @@ def run(
         return show_plan(prepared)
 
     following = partial(followed, prepared.ledger, progress)
-    done = execute(prepared, address, following, _remark)
+    done = execute(prepared, address, following, _remark, until=limit)
     complete = _report(prepared.ledger.path, changed=done.ran + done.measured > 0)
     if done.unmeasured:
         say_unmeasured(done)
-    failed = done.failed + done.unmeasured
+    failed = done.failed + done.unmeasured + done.stopped
     return 0 if not failed and (complete or only) else 1
+
+
+def _limit(until: str | None) -> float | None:
+    """Return the seconds of ``--until``. Raises ConfigError."""
+    from fsl_sweep.orchestrator.errors import ConfigError
+    from fsl_sweep.orchestrator.text.durations import seconds_of
+
+    try:
+        return None if until is None else seconds_of(until)
+    except ValueError as failure:
+        raise ConfigError("", "--until", str(failure)) from None
 
 
 def trial(

@@ -1,9 +1,12 @@
 """Commands about a run folder as it is: ``status``, ``verify`` and ``prune``."""
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Collection, Iterator
+from itertools import pairwise
 from shlex import quote
+from statistics import median
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -16,9 +19,28 @@ if TYPE_CHECKING:
     from fsl_sweep.orchestrator.records.measures import TrialHistory
     from fsl_sweep.orchestrator.records.plan import Plan
 
+_PERIOD = 10.0
+_TIMES = 3
 
-def status(run: RunFolder) -> int:
-    """Say what is done, running and failed, and why."""
+
+def status(
+    run: RunFolder,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Say it again every 10 s, until no run is active.")
+    ] = False,
+) -> int:
+    """Say what is done, running and failed, and why; and which trials lag behind."""
+    from fsl_sweep.orchestrator.ledger.lock import holder_of
+
+    while True:
+        code = _show_status(run)
+        if not watch or not holder_of(run):
+            return code
+        time.sleep(_PERIOD)
+        say("")
+
+
+def _show_status(run: RunFolder) -> int:
     from fsl_sweep.orchestrator.cli.report import report_command
     from fsl_sweep.orchestrator.errors import RunFolderError
     from fsl_sweep.orchestrator.ledger.ledger import Ledger
@@ -35,6 +57,7 @@ def status(run: RunFolder) -> int:
     try:
         holder = holder_of(run)
         lines.insert(0, f"running now: {holder}" if holder else "no run is active")
+        lines += _stragglers(ledger, histories) if holder else ()
     except RunFolderError as failure:
         lines.insert(0, str(failure))
     if left_out := ledger.unplanned(plan):
@@ -69,6 +92,33 @@ def _remarks(history: "TrialHistory", state: str) -> Iterator[str]:
         yield f"{begins}: {counted(int(max(history.epochs, default=0)), 'epoch')} recorded"
     for name in history.damaged:
         yield f"{begins}: damaged, {name}"
+
+
+def _stragglers(ledger: "Ledger", histories: Collection["TrialHistory"]) -> Iterator[str]:
+    """Name the trials without a record for three times the median epoch of their method."""
+    from fsl_sweep.orchestrator.cli.progress import trial_label
+    from fsl_sweep.orchestrator.text.durations import duration
+
+    seconds: dict[str, list[float]] = {}
+    for history in histories:
+        epochs = history.curves["train_seconds"] + history.curves["evaluation_seconds"]
+        # Where not every epoch is measured, a record follows several.
+        gaps = [after - before for before, after in pairwise([0, *history.epochs])]
+        seconds.setdefault(history.method, []).extend(epochs * gaps)
+    started = ledger.folder.written("plan.json") or 0.0
+    for history in histories:
+        begun, heard = ledger.trial(history.trial).heard() or (0.0, 0.0)
+        # Others wait, though an earlier run may have begun them.
+        if history.end is None and begun >= started and seconds[history.method]:
+            silent, usual = time.time() - heard, median(seconds[history.method])
+            if silent > _TIMES * usual:
+                label = trial_label(
+                    history.method, history.hyperparameters, history.seed, history.fold
+                )
+                yield (
+                    f"  {history.trial}  {label}: lags behind, no record for {duration(silent)}; "
+                    f"its method takes {duration(usual)} for one"
+                )
 
 
 def _state(history: "TrialHistory", ledger: "Ledger") -> str:

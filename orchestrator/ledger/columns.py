@@ -5,7 +5,7 @@ ended is plain, so that any tool can open it; its checksum is in ``end.json``.
 """
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from math import ceil
 from typing import Any, NamedTuple
@@ -73,6 +73,17 @@ class Measured(NamedTuple):
         epochs = values(table["epoch"]).astype(np.int64)
         means = {key: values(table[_columns(key)[0]]) for key in SCORE_KEYS}
         return cls(epochs, means, partial(accuracies_of, table))
+
+    def at(self, epochs: Collection[int]) -> "Measured":
+        """Return what was measured of these epochs."""
+        rows = np.isin(self.epochs, [*epochs])
+        if rows.all():
+            return self
+        return self._replace(
+            epochs=self.epochs[rows],
+            means={key: means[rows] for key, means in self.means.items()},
+            accuracies=lambda key: self.accuracies(key)[rows],
+        )
 
 
 def row_of(epoch: int, snapshot: str, measured: Scores) -> pa.Table:

@@ -215,6 +215,20 @@ class Ledger:
         """Return the ids of trials that the folder holds and the plan no longer names."""
         return [t for t in self.trial_ids() if t not in plan.specs]
 
+    def with_its_ids(self, plan: Plan) -> Plan:
+        """Return the plan with the former id of each trial that the folder holds under that only.
+
+        Its training draws from its id: it goes on, and its records count, under no other.
+        """
+        held = {*self.trial_ids()}
+        if held <= plan.specs.keys():
+            return plan
+        trials = (
+            former if t.id not in held and (former := t.formerly).id in held else t
+            for t in plan.trials
+        )
+        return replace(plan, trials=tuple(trials))
+
     def notices(self, plan: Plan) -> Iterator[str]:
         """Say what a run of the plan should know of the folder before it starts. Raises Damaged."""
         if self.sweep_file_changed():

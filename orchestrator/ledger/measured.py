@@ -158,6 +158,18 @@ class Measurements:
         self.folder.write(compacted_name(protocol), data)
         return hashlib.sha256(data).hexdigest(), columns.plain_summary(table)
 
+    def expand(self, protocol: str, checksum: str) -> None:
+        """Write a file for each snapshot in the compacted file, if that is undamaged."""
+        try:
+            file = _parquet(self.folder, compacted_name(protocol), checksum)
+            table = columns.read_columns(file)
+        except (Damaged, ValueError):
+            return
+        for at in range(len(table)):
+            row = table.slice(at, 1)
+            epoch, snapshot = row["epoch"][0].as_py(), _snapshot(row)
+            self.write(protocol, epoch, snapshot, columns.scores_of(row), answers=False)
+
     def row(self, protocol: str, epoch: int) -> pa.Table | None:
         """Read what was measured of an epoch; None where there is no file. Raises Damaged."""
         name = measured_name(protocol, epoch)

@@ -110,6 +110,14 @@ class Folder:
             except _ABSENT:
                 return 0
 
+    def written(self, name: str) -> float | None:
+        """Return when a file was written, in seconds since 1970; None if it is missing."""
+        with _reported(self, name, "read"):
+            try:
+                return self._path_of(name).lstat().st_mtime
+            except _ABSENT:
+                return None
+
     def names(self) -> list[str]:
         """Return the names of visible files and folders in it, sorted; none if it is missing."""
         return [name for name in self.every_name() if not name.startswith(".")]

@@ -16,8 +16,9 @@ from fsl_sweep.orchestrator.errors import Damaged
 from fsl_sweep.orchestrator.ledger import columns
 from fsl_sweep.orchestrator.ledger.measured import Measurements, numbers
 from fsl_sweep.orchestrator.ledger.storage import Folder
-from fsl_sweep.orchestrator.records.measures import CURVES, STATUSES, EpochRecord, TrialEnd
+from fsl_sweep.orchestrator.records.measures import CURVES, STATUSES, TrialEnd
 from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID
+from fsl_sweep.orchestrator.records.spec import TrialSpec
 
 END, EPOCHS = "end.json", "epochs"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -52,6 +53,23 @@ class Training(NamedTuple):
     summaries: Mapping[str, columns.Measured] = {}
     damaged: Sequence[str] = ()
 
+    def up_to(self, spec: TrialSpec) -> "Training":
+        """Return what a training of so many epochs records of it, and how that ends.
+
+        Epochs beyond are not read. What ended there does not concern it; what was done after fewer
+        has not ended.
+        """
+        expected, end = spec.recorded_epochs, self.end
+        rows = np.isin([*self.weights], expected)
+        weights = {epoch: self.weights[epoch] for epoch in expected if epoch in self.weights}
+        whole = [*weights] == expected
+        if end is not None and end.status == "done":
+            end = end if whole else None
+        elif end is not None and not end.retriable and spec.epochs <= (end.trained or 0):
+            end = TrialEnd("done") if whole else None
+        curves = {name: values[rows] for name, values in self.curves.items()}
+        return self._replace(end=end, weights=weights, curves=curves)
+
 
 class TrainingRecords:
     """Reads and writes what training recorded, in the folder of one trial."""
@@ -59,12 +77,16 @@ class TrainingRecords:
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
 
-    def write(self, record: EpochRecord, snapshot: str) -> None:
+    def write(self, epoch: int, curves: Mapping[str, float], snapshot: str) -> None:
         """Record an epoch; ``snapshot`` is the SHA-256 of its weights."""
-        curves = {name: getattr(record, name) for name in CURVES}
         plain = {name: None if math.isnan(value) else value for name, value in curves.items()}
-        content = {"epoch": record.epoch, **plain, "snapshot": snapshot}
-        self.folder.write_json(record_name(record.epoch), content)
+        self.folder.write_json(record_name(epoch), {"epoch": epoch, **plain, "snapshot": snapshot})
+
+    def expand(self, content: Training) -> None:
+        """Write a file for each epoch that a trial's end holds."""
+        for at, (epoch, snapshot) in enumerate(content.weights.items()):
+            curves = {name: float(values[at]) for name, values in content.curves.items()}
+            self.write(epoch, curves, snapshot)
 
     def epochs(self) -> list[int]:
         """Return epochs that have a file, damaged or not, ascending. Raises Damaged."""
@@ -131,11 +153,14 @@ class TrainingRecords:
 
 def _end_of(plain: Mapping[str, Any]) -> TrialEnd:
     status, reason, retriable = (plain[key] for key in ("status", "reason", "retriable"))
+    trained = plain.get("trained")
     if status not in STATUSES or not isinstance(reason, str) or not isinstance(retriable, bool):
         raise ValueError(f"{status!r} is not how a trial ends")
+    if trained is not None and type(trained) is not int:
+        raise ValueError(f"{trained!r} is no number of epochs")
     if status == "failed" and not retriable and _DIVERGED.fullmatch(reason):
         status = "diverged"
-    return TrialEnd(status, reason, retriable)
+    return TrialEnd(status, reason, retriable, trained)
 
 
 def _columns_of(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -25,6 +25,7 @@ from fsl_sweep.orchestrator.ledger.measured import (
 from fsl_sweep.orchestrator.ledger.storage import Folder
 from fsl_sweep.orchestrator.ledger.training import END, Training, TrainingRecords, record_name
 from fsl_sweep.orchestrator.records.measures import (
+    CURVES,
     EpochRecord,
     ScoreKey,
     TaskScores,
@@ -36,6 +37,8 @@ from fsl_sweep.orchestrator.records.spec import TrialSpec
 
 SNAPSHOTS = "snapshots"
 RESUME, PRUNED = "resume.state", "pruned.json"
+GOES_ON = ("done", "stopped")
+"""How trials ended that more epochs may follow."""
 _HEAD = re.compile(rb"([0-9]{1,9}) ")
 
 
@@ -61,8 +64,20 @@ class TrialLedger:
         self.training, self.measurements = TrainingRecords(folder), Measurements(folder)
 
     def begin(self, spec: TrialSpec) -> None:
-        """Record the specification, and remove a failure that is being tried again."""
+        """Record the specification, and that the trial has not ended."""
         self.folder.write_json("spec.json", spec.canonical())
+        self.reopen()
+
+    def reopen(self) -> None:
+        """Set aside how the trial ended, so that it goes on; killed at any moment, it holds all.
+
+        What was compacted is written out before the end that vouches for it is removed.
+        """
+        content = self._content()
+        if content.end is not None and not content.end.retriable:
+            for protocol, checksum in content.compacted.items():
+                self.measurements.expand(protocol, checksum)
+            self.training.expand(content)
         self.folder.remove(END)
         for name in self.measurements.compacted():  # their checksums were in the end that is gone
             self.folder.remove(name)
@@ -87,12 +102,17 @@ class TrialLedger:
             answers: whether to write the answer to each query.
         """
         digest = hashlib.sha256(snapshot).hexdigest()
+        if self.training.weights(record.epoch).get(record.epoch, digest) != digest:
+            for later in self.training.epochs():  # what follows is of another training, too
+                if later > record.epoch:
+                    self.folder.remove(record_name(later))
         if keep:
             self.folder.write(snapshot_name(record.epoch), snapshot)
         else:
             self._note_pruned({record.epoch})
         self.measurements.write(protocol, record.epoch, digest, record.scores, answers)
-        self.training.write(record, digest)
+        curves = {name: getattr(record, name) for name in CURVES}
+        self.training.write(record.epoch, curves, digest)
 
     def write_measured(
         self, epoch: int, protocol: str, scores: columns.Scores, answers: bool = False
@@ -116,11 +136,12 @@ class TrialLedger:
     def read_resume(self) -> bytes | None:
         """Read the state to resume from; None where ``check_resume`` gives none or raises."""
         with suppress(Damaged):
-            return self.check_resume()
+            found = self.check_resume()
+            return found and found[1]
         return None
 
-    def check_resume(self) -> bytes | None:
-        """Read the state to resume from; None where there is none.
+    def check_resume(self) -> tuple[int, bytes] | None:
+        """Read the state to resume from, and after which epoch it is; None where there is none.
 
         Raises:
             Damaged: it is damaged, or follows other weights than the recorded ones.
@@ -132,12 +153,23 @@ class TrialLedger:
         head = _head(int(epoch[1]), self.snapshots()) if epoch else None
         if head is None or not payload.startswith(head):
             raise Damaged(self.folder.place(RESUME), "it does not follow the recorded weights")
-        return payload.removeprefix(head)
+        return int(payload.split(b" ", 1)[0]), payload.removeprefix(head)
 
-    def end(self, end: TrialEnd, protocol: str) -> None:
+    def resume_size(self) -> int:
+        """Return the bytes of the state to resume from; 0 where there is none."""
+        return self.folder.size(RESUME)
+
+    def remove_resume(self) -> None:
+        """Remove the state to resume from: what goes on after that is trained from the start."""
+        self.folder.remove(RESUME)
+
+    def end(self, end: TrialEnd, protocol: str, keep_state: bool = True) -> None:
         """Record how the trial ended, and compact its records unless it may be tried again.
 
-        ``protocol`` is the id of the one that was measured as it trained.
+        Args:
+            end: what became of it.
+            protocol: id of the one that was measured as it trained.
+            keep_state: whether the state stays from which more epochs go on.
         """
         there, content = self.training.epochs(), self._content()
         recorded = content.end is not None and not content.end.retriable
@@ -151,7 +183,8 @@ class TrialLedger:
         if not end.retriable:
             for epoch in there:
                 self.folder.remove(record_name(epoch))
-            self.folder.remove(RESUME)
+            if end.status not in GOES_ON or not keep_state:
+                self.remove_resume()
             self.compact(protocol)
 
     def compact(self, protocol: str) -> None:
@@ -175,6 +208,19 @@ class TrialLedger:
     def read_end(self) -> TrialEnd | None:
         """Return how the trial ended; None if it has not, or its end or epochs are damaged."""
         return self._content().end
+
+    def planned_part(self, planned: PlannedTrial) -> Training:
+        """Read what it recorded of as many epochs as are planned, as of `Training.up_to`."""
+        return self._content().up_to(planned.spec)
+
+    def resumes_after(self, planned: PlannedTrial) -> int:
+        """Return the epochs that need no training now; 0 where it begins from the start."""
+        if [*self.planned_part(planned).weights] == planned.spec.recorded_epochs:
+            return planned.spec.epochs
+        with suppress(Damaged):
+            epoch, _ = self.check_resume() or (0, b"")
+            return epoch if epoch < planned.spec.epochs else 0
+        return 0
 
     def check_snapshot(self, epoch: int) -> Path:
         """Return the file with the weights after an epoch.
@@ -218,6 +264,15 @@ class TrialLedger:
         """Return epochs that have a file of weights, damaged or not, ascending. Raises Damaged."""
         return numbers(self.folder / SNAPSHOTS, "safetensors")
 
+    def heard(self) -> tuple[float, float] | None:
+        """Return when it was begun last, and when it recorded anything last; None if never begun.
+
+        Both are in seconds since 1970, of a trial that has not ended.
+        """
+        begun, epochs = self.folder.written("spec.json"), self.training.epochs()
+        recorded = self.folder.written(record_name(epochs[-1])) if epochs else None
+        return None if begun is None else (begun, max(begun, recorded or begun))
+
     def snapshot_size(self, epoch: int) -> int:
         """Return the bytes of the weights after an epoch; 0 where they are not there."""
         return self.folder.size(snapshot_name(epoch))
@@ -248,20 +303,31 @@ class TrialLedger:
             return [*dict.fromkeys(places)]
         return [*content.damaged, self.folder.place(MEASURED)]
 
-    def unfinished(self, planned: PlannedTrial, protocol: str | None) -> bool:
-        """Return whether running the sweep trains this trial.
+    def unfinished(
+        self, planned: PlannedTrial, protocol: str | None, until: int | None = None
+    ) -> bool:
+        """Return whether running the sweep trains this trial, if need be only ``until`` an epoch.
 
         It does so again where what was measured under ``protocol`` (by its id, if it is known) is
         lost with the weights. Where these were pruned and nothing was measured, it does not.
         """
-        content, damaged = self._training(planned)
-        if damaged or content.end is None or content.end.retriable:
+        every = self._content()
+        content, damaged = self._training(planned, every)
+        if damaged or (content.end is not None and content.end.retriable):
             return True
+        if content.end is None:
+            return until is None or not self._reached(planned, protocol, until)
         if protocol is None:
             return False
-        measured = self._measured(protocol, content)
+        measured = self._measured(protocol, every).at(content.weights)
         lost = set(content.weights) - {*measured.epochs.tolist()} - {*self.snapshot_epochs()}
         return bool(lost and (measured.damaged or len(measured.epochs) or lost - self.pruned()))
+
+    def _reached(self, planned: PlannedTrial, protocol: str | None, until: int) -> bool:
+        """Return whether all epochs up to one before the last are recorded and measured."""
+        due = {epoch for epoch in planned.spec.recorded_epochs if epoch <= until}
+        there = self.snapshots() if protocol is None else self.recorded(protocol)
+        return until < planned.spec.epochs and due <= {*there}
 
     def to_measure(
         self, protocol: str, epochs: Collection[int] | None = None, answers: bool = False
@@ -303,12 +369,13 @@ class TrialLedger:
                 If not, their means are those in the trial's end, and ``ScoreTable.load`` raises
                 Damaged where the file turns out to be.
         """
-        content, damaged = self._training(planned, (choose_by, report or choose_by))
+        every = self._content((choose_by, report or choose_by))
+        content, damaged = self._training(planned, every)
         end = None if damaged else content.end
-        chosen = self._measured(choose_by, content, checked)
+        chosen = self._measured(choose_by, every, checked).at(content.weights)
         reported = chosen
         if report not in (None, choose_by):
-            reported = self._measured(report, content, checked)
+            reported = self._measured(report, every, checked).at(content.weights)
             damaged += self._placed(reported.damaged)
         damaged += self._placed(chosen.damaged)
         epochs = np.array([*content.weights], np.int64)
@@ -337,14 +404,10 @@ class TrialLedger:
         summary = None if checked else content.summaries.get(protocol)
         return self.measurements.read(protocol, content.weights, checksum, summary)
 
-    def _training(
-        self, planned: PlannedTrial, protocols: Collection[str] | None = None
-    ) -> tuple[Training, list[str]]:
-        """Read the training; say what is damaged in it or missing from it."""
-        content = self._content(protocols)
-        expected = planned.spec.recorded_epochs
-        if content.end is None or content.end.status != "done":
-            expected = expected[: len(content.weights)]
+    def _training(self, planned: PlannedTrial, every: Training) -> tuple[Training, list[str]]:
+        """Return what is planned of the training; say what is damaged in it or missing from it."""
+        content = every.up_to(planned.spec)
+        expected = planned.spec.recorded_epochs[: len(content.weights)]
         if not content.damaged and [*content.weights] != expected:
             return content, [f"{planned.id}: epochs are missing from its records"]
         return content, self._placed(content.damaged)

@@ -24,8 +24,8 @@ from fsl_sweep.orchestrator.ledger.trial_ledger import (
     snapshot_name,
 )
 from fsl_sweep.orchestrator.records.measures import MEASURES, TASK_SETS
-from fsl_sweep.orchestrator.records.model import digest
 from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID, Plan, PlannedTrial
+from fsl_sweep.orchestrator.records.spec import ids_of
 
 _VIEW = ("tensorboard", "tensorboard.new", "tensorboard.old")
 _NOTES = ("plan.json", "sweep.yaml", "environment.json", "lock")
@@ -195,7 +195,7 @@ def _check_trial(
 ) -> None:
     folder = storage.folder
     follows = "the plan holds the same; no number depends on it"
-    findings.note(folder, "spec.json", follows, lambda plain: digest(plain) == trial)
+    findings.note(folder, "spec.json", follows, lambda plain: trial in ids_of(plain))
     follows = "its trial counts as not done; `fsl-sweep run` trains it again"
     if planned is None:
         follows = "its trial is no longer planned; it would be trained again if it were"

@@ -25,6 +25,7 @@ from fsl_sweep.orchestrator.records.spec import (
     BatchTraining,
     EpisodicTraining,
     Optimizer,
+    Resources,
     StagedTraining,
     TrialSpec,
 )
@@ -67,13 +68,16 @@ class ConfigurationResolver:
 
     Attributes:
         settings: of the method, with the defaults, and with axes in place of values.
+        resources: of its trials, where they are not the sweep's.
         cautions: what the report should warn of, added as configurations are resolved.
     """
 
     def __init__(
         self, config: SweepConfig, method: str, tree: Mapping[str, Any], benchmark: Part
     ) -> None:
-        self.config, self.method, self._tree, self._benchmark = config, method, tree, benchmark
+        self.config, self.method, self._benchmark = config, method, benchmark
+        self.resources = _resources(config, method, tree)
+        self._tree = tree = {key: value for key, value in tree.items() if key != "resources"}
         self.settings = merged_settings(config.defaults, tree)
         if is_program(self.settings.get("learner")):  # it has no use for a network of ours
             used = {k: v for k, v in config.defaults.items() if k in ProgramConfig.model_fields}
@@ -254,6 +258,16 @@ class ConfigurationResolver:
                 raise ConfigError("", path, f"{problem}; make a method of each optimizer")
         names, verb = " and ".join(unused), "is" if len(unused) == 1 else "are"
         self.cautions.append(f"{self.method}: {names} {verb} sgd's, not used by {optimizer.name}")
+
+
+def _resources(config: SweepConfig, method: str, tree: Mapping[str, Any]) -> Resources | None:
+    """Put a method's resources over the sweep's; None where it has none of its own."""
+    if (written := tree.get("resources")) is None:
+        return None
+    if isinstance(written, Mapping):
+        written = {**config.resources.model_dump(), **written}
+    resources = validated(Resources, written, f"methods.{method}.resources")
+    return None if resources == config.resources else resources
 
 
 def _has(tree: Any, path: str) -> bool:

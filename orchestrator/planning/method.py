@@ -10,12 +10,13 @@ from fsl_sweep.orchestrator.planning.suitability import USED_UNTRAINED, among_al
 from fsl_sweep.orchestrator.records.model import digest
 from fsl_sweep.orchestrator.records.plan import PlannedTrial
 from fsl_sweep.orchestrator.records.search import Searched
-from fsl_sweep.orchestrator.records.spec import Fold, TrialSpec, configuration_of
+from fsl_sweep.orchestrator.records.spec import Fold, TrialSpec, configuration_of, identity
 from fsl_sweep.orchestrator.sweepfile.axes import expand, shown_values, sizes
+from fsl_sweep.orchestrator.text.printed import counted
 
 _Configuration = tuple[dict[str, Any], TrialSpec, dict[str, Any], tuple[bool, bool, int]]
-"""The axis values, the specification with the first seed, its canonical form, and whether its
-learner classifies among all base classes, whether no seed changes it, and its round of a search."""
+"""The axis values, the specification with the first seed, its identity, and whether its learner
+classifies among all base classes, whether no seed changes it, and its round of a search."""
 _Folds = Sequence[tuple[Fold | None, Mapping[str, Any] | None]]
 """None for the full trial, then every class fold; each with its canonical form."""
 
@@ -84,15 +85,34 @@ def _configurations(
             spec = method.spec(tree, axes)
             if spec.train is None:
                 axes = {p: value for p, value in axes.items() if p.startswith(USED_UNTRAINED)}
-            plain = spec.canonical()
+            plain = identity(spec.canonical())
             learner = method.learner(tree)
             known = among_all(learner), draws_nothing(spec, learner), number
             configuration = axes, spec, plain, known
             other, *_ = configurations.setdefault(configuration_of(plain), configuration)
             # Without training, configurations may differ in settings that are not used.
             if other is not axes and (spec.train is not None or other != axes or number):
+                check_epochs(spec, configurations[configuration_of(plain)][1])
                 raise ConfigError("", "", f"{axes} and {other} are the same configuration")
     return configurations
+
+
+def check_epochs(spec: TrialSpec, other: TrialSpec, methods: str = "") -> None:
+    """Raise ConfigError where specifications of one id train it to different epochs.
+
+    ``methods`` names those that plan them, if they are two.
+    """
+    if spec.epochs == other.epochs:
+        return
+    few, many = sorted((spec.epochs, other.epochs))
+    of = f" of {methods}" if methods else ""
+    raise ConfigError(
+        "",
+        "epochs",
+        f"{few} and {counted(many, 'epoch')}{of} are one training: nothing else of it differs, and "
+        f"its schedule does not depend on 'epochs'. Train {many} only; a snapshot selector chooses "
+        "among all of its epochs",
+    )
 
 
 def _replicates(
@@ -100,7 +120,7 @@ def _replicates(
 ) -> Iterator[tuple[str, TrialSpec]]:
     """Yield id and specification for each seed: the full trial, then those of its class folds.
 
-    Ids are made from the configuration's canonical form, which is faster than from each trial.
+    Ids are made from the configuration's identity, which is faster than from each trial.
     """
     for seed in seeds:
         for fold, plain_fold in folds:

@@ -14,7 +14,7 @@ from fsl_sweep.orchestrator.catalogue import Catalogue
 from fsl_sweep.orchestrator.errors import ConfigError, did_you_mean
 from fsl_sweep.orchestrator.planning.configuration import ConfigurationResolver
 from fsl_sweep.orchestrator.planning.early_stopping import check_scheduler
-from fsl_sweep.orchestrator.planning.method import factors_of, trials_of
+from fsl_sweep.orchestrator.planning.method import check_epochs, factors_of, trials_of
 from fsl_sweep.orchestrator.planning.part import Part
 from fsl_sweep.orchestrator.planning.protocols import (
     check_suitable,
@@ -91,6 +91,7 @@ def _planned(config: SweepConfig, recorded: Recorded | None) -> Plan:
         for method in methods
         for trial in trials_of(method, search.get(method.method), searched.get(method.method))
     ]
+    _check_shared(trials)
     cautions = dict.fromkeys(caution for method in methods for caution in method.cautions)
     protocols = planned_protocols(config)
     if config.scheduler:
@@ -109,6 +110,7 @@ def _planned(config: SweepConfig, recorded: Recorded | None) -> Plan:
         searched=searched,
         places=_places(config, protocols),
         resources=config.resources,
+        method_resources={m.method: m.resources for m in methods if m.resources},
         selectors=_selectors(config),
         parts=_parts(trials),
         cautions=(
@@ -158,6 +160,17 @@ def _check_size(
         )
 
 
+def _check_shared(trials: Sequence[PlannedTrial]) -> None:
+    """Refuse methods that share a trial and train it to other epochs."""
+    planned: dict[str, PlannedTrial] = {}
+    for trial in trials:
+        other = planned.setdefault(trial.id, trial)
+        try:
+            check_epochs(trial.spec, other.spec, f"{other.method} and {trial.method}")
+        except ConfigError as error:
+            raise ConfigError("", f"methods.{trial.method}.{error.path}", error.problem) from None
+
+
 def _selectors(config: SweepConfig) -> Selectors:
     """Take those of the file; with class folds, the cross-validated ones join the defaults.
 
@@ -178,12 +191,15 @@ def _selectors(config: SweepConfig) -> Selectors:
 
 def _sweep_digest(config: SweepConfig) -> str:
     """Hash what a sweep trains and compares, not its protocols, data paths or cores."""
-    without = {"resources", "retries", "episode", "measure", "keep", "record", "laptop"}
-    without.add("scheduler")  # which trains part of the same grid
+    # A scheduler trains part of the same grid.
+    without = {"resources", "retries", "stall", "scheduler"}
+    without |= {"episode", "measure", "keep", "record", "laptop"}
     if config.cross_validation is None:
         without.add("cross_validation")
     plain = config.model_dump(mode="json", exclude=without)
     plain["benchmark"].pop("root", None)
+    for method in plain["methods"].values():
+        method.pop("resources", None)
     plain["evaluation"] = {"every": config.evaluation.every}
     return digest(plain)
 

@@ -41,7 +41,8 @@ class Prepared:
         from fsl_sweep.orchestrator.planning.plan_sweep import plan_sweep
         from fsl_sweep.orchestrator.planning.searching import Recorded
 
-        return plan_sweep(self.sweep, Recorded(self.ledger, self.sweep.config.name))
+        recorded = Recorded(self.ledger, self.sweep.config.name)
+        return self.ledger.with_its_ids(plan_sweep(self.sweep, recorded))
 
     def opened(self) -> tuple[Plan, dict[str, Benchmark]]:
         """Open the data, which may take a while; return the plan on these data, and the benchmarks.

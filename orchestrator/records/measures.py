@@ -5,7 +5,7 @@ maximum over snapshots is never reported on the tasks it was maximised on.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -21,7 +21,7 @@ SHOWN_AS = {"base": "BaseGen", "val": "ValGen", "novel": "NovelGen", "train_loss
 
 CURVES = ("train_loss", "learning_rate", "train_seconds", "evaluation_seconds")
 
-Status = Literal["done", "failed", "diverged", "budget"]
+Status = Literal["done", "stopped", "failed", "diverged", "budget"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 
@@ -88,15 +88,18 @@ class TrialEnd:
     """How a trial ended.
 
     Attributes:
-        status: ``budget`` where the time budget stopped it, ``diverged`` where its loss, a weight
-            or an answer became NaN or infinite: an outcome of training, not a failure.
+        status: ``stopped`` where a scheduler's rule ended it, ``budget`` where the time budget did,
+            ``diverged`` where its loss, a weight or an answer became NaN or infinite: an outcome of
+            training, not a failure.
         reason: why it failed, diverged or was stopped.
         retriable: whether running the sweep again tries it again.
+        trained: how many epochs it was trained; None where that is not known.
     """
 
     status: Status
     reason: str = ""
     retriable: bool = False
+    trained: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -170,15 +173,20 @@ class TrialHistory:
     def complete(self) -> bool:
         """Return whether its outcome is known, and all of its snapshots are measured.
 
-        It ended as planned, by its budget after an epoch, or diverged.
+        It ended as planned, by its budget after an epoch, was stopped by a rule, or diverged.
         """
-        ended = self.end is not None and self.end.status in ("done", "budget")
+        ended = self.end is not None and self.end.status in ("done", "stopped", "budget")
         return (self.diverged or (ended and len(self.epochs) > 0)) and not self.unmeasured
 
     @property
     def diverged(self) -> bool:
         """Return whether it diverged: after its last recorded epoch there is no usable network."""
         return self.end is not None and self.end.status == "diverged"
+
+    @property
+    def stopped(self) -> bool:
+        """Return whether a scheduler's rule stopped it, so that it is no finalist."""
+        return self.end is not None and self.end.status == "stopped"
 
     @property
     def stopped_early(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
-from fsl_sweep.orchestrator.records.model import Text, digest
+from fsl_sweep.orchestrator.records.model import Text
 from fsl_sweep.orchestrator.records.protocol import (
     MAIN,
     Kept,
@@ -23,7 +23,8 @@ from fsl_sweep.orchestrator.records.spec import (
     Resources,
     Selectors,
     TrialSpec,
-    configuration_of,
+    configurations_of,
+    ids_of,
 )
 from fsl_sweep.orchestrator.text.printed import counted
 
@@ -58,6 +59,25 @@ class PlannedTrial:
         """Return the number of the class fold, or None for the full trial."""
         return None if self.spec.fold is None else self.spec.fold.index
 
+    @property
+    def formerly(self) -> "PlannedTrial":
+        """Return the same trial with the id that it had while ids depended on ``epochs``."""
+        spec = self.spec.model_copy(update={"epochs_in_id": True})
+        return replace(self, id=spec.id, spec=spec)
+
+    def checked(self) -> "PlannedTrial":
+        """Return it as one of the kind of id that was recorded.
+
+        Raises:
+            ValueError: its id, which is the name of a folder, or its configuration is of no kind.
+        """
+        canonical = self.spec.canonical()
+        known = {"id": ids_of(canonical), "configuration": configurations_of(canonical)}
+        for key, ids in known.items():
+            if (recorded := getattr(self, key)) not in ids:
+                raise ValueError(f"{key}: {recorded!r} is not that of its spec")
+        return self if self.id == known["id"][0] else self.formerly
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
@@ -73,6 +93,7 @@ class Plan:
         places: where benchmarks were read from: the trained one's under ``main``, those of other
             protocols under their names; None for data that is generated or was prepared before.
         resources: what a trial reserves as it is trained or measured.
+        method_resources: of the methods that ask for others.
         selectors: the strategies that the file asks for.
         parts: name, source and version of every learner, backbone, benchmark in use.
         cautions: what a user should know before relying on the plan.
@@ -92,6 +113,10 @@ class Plan:
     record: Recorded = "counts"
     places: Mapping[str, str | None] = field(default_factory=dict)
     resources: Resources = field(default_factory=Resources)
+    # Written only where there are any.
+    method_resources: Annotated[
+        Mapping[str, Resources], Field(exclude_if=lambda some: not some)
+    ] = field(default_factory=dict)
     selectors: Selectors
     parts: Mapping[str, Any]
     cautions: tuple[Text, ...] = ()
@@ -113,6 +138,14 @@ class Plan:
     def specs(self) -> dict[str, TrialSpec]:
         """Return each distinct trial's specification by id, in plan order."""
         return {trial.id: trial.spec for trial in self.trials}
+
+    def resources_of(self, trial: str) -> Resources:
+        """Return what a trial reserves: where methods share it, as the first of them says."""
+        return self.method_resources.get(self._methods[trial], self.resources)
+
+    @cached_property
+    def _methods(self) -> dict[str, str]:
+        return {trial.id: trial.method for trial in reversed(self.trials)}
 
     @property
     def records_answers(self) -> bool:
@@ -231,14 +264,13 @@ class Plan:
             raise ValueError("it plans no trials, or no main protocol")
         if any(protocol.fingerprint is None for protocol in plan.protocols):
             raise ValueError("it does not say which data its protocols measure on")
+        trials: list[PlannedTrial] = []
         for number, trial in enumerate(plan.trials):
-            canonical = trial.spec.canonical()
-            # The id is the name of a folder, which must be inside the run folder.
-            ids = {"id": digest(canonical), "configuration": configuration_of(canonical)}
-            for key, hashed in ids.items():
-                if (recorded := getattr(trial, key)) != hashed:
-                    raise ValueError(f"trials.{number}.{key}: {recorded!r} is not that of its spec")
-        return plan
+            try:
+                trials.append(trial.checked())
+            except ValueError as failure:
+                raise ValueError(f"trials.{number}.{failure}") from None
+        return replace(plan, trials=tuple(trials))
 
 
 @cache

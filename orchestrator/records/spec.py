@@ -1,5 +1,6 @@
 """The resolved specification of a trial: its training. Its id is the hash of ``TrialSpec``."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -180,10 +181,12 @@ class TrialSpec(Model):
         schedule: (first epoch, learning rate) pairs, ascending, beginning at epoch 0.
         batches: gradient steps per epoch; 0 where nothing is trained.
         train: None where nothing is trained: the learner is measured as it is built, in one epoch.
+        epochs: how far it is trained: not what it is, unless its training counts from the end.
         every: each epoch of this multiple gives a snapshot, and so does the last.
         validation: the shape of the episodes that a submission may validate itself on as it
             trains; None for every other learner.
         fold: the class fold that is left out of training; None trains on all base classes.
+        epochs_in_id: whether it has the id that it had while every id depended on ``epochs``.
     """
 
     benchmark: Named
@@ -201,6 +204,7 @@ class TrialSpec(Model):
     budget: Budget | None
     seed: Seed
     fold: Fold | None = None
+    epochs_in_id: bool = Field(default=False, exclude=True)
 
     def canonical(self) -> dict[str, Any]:
         """Return plain data with every default filled in."""
@@ -209,7 +213,8 @@ class TrialSpec(Model):
     @property
     def id(self) -> str:
         """Return the trial id, 16 hexadecimal digits."""
-        return digest(self.canonical())
+        plain = self.canonical()
+        return digest(plain if self.epochs_in_id else identity(plain))
 
     @property
     def recorded_epochs(self) -> list[int]:
@@ -244,6 +249,26 @@ def of_classes_only(train: EpisodicTraining) -> str | None:
     return None if train.query_counts == "equal" else f"query_counts: {train.query_counts}"
 
 
-def configuration_of(canonical: dict[str, Any]) -> str:
+def identity(canonical: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a trial is, of its plain data: all but how far it is trained.
+
+    Stages count from the end, and so are another training with other ``epochs``. A cosine needs no
+    exception: its schedule holds a rate for each epoch.
+    """
+    staged = canonical["train"] is not None and "meta" in canonical["train"]
+    return {key: value for key, value in canonical.items() if staged or key != "epochs"}
+
+
+def ids_of(canonical: Mapping[str, Any]) -> tuple[str, str]:
+    """Return a trial's id, of its plain data, and the id that former versions gave it."""
+    return digest(identity(canonical)), digest(canonical)
+
+
+def configuration_of(canonical: Mapping[str, Any]) -> str:
     """Return the id of the hyperparameter configuration of a trial's plain data."""
-    return digest({k: v for k, v in canonical.items() if k not in ("seed", "fold")})
+    return configurations_of(canonical)[0]
+
+
+def configurations_of(canonical: Mapping[str, Any]) -> tuple[str, str]:
+    """Return as ``ids_of`` the ids of the hyperparameter configuration."""
+    return ids_of({k: v for k, v in canonical.items() if k not in ("seed", "fold")})

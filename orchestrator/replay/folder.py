@@ -55,6 +55,7 @@ class FolderSource(Source):
             versions=versions,
             cautions=(*plan.cautions, *problems),
             stands_in=plan.stands_in,
+            scheduler=plan.scheduler,
             proposed=plan.proposed,
         )
 

@@ -220,6 +220,7 @@ def _merged_info(infos: Sequence[SourceInfo]) -> SourceInfo:
         per_task=all(info.per_task for info in infos),
         tasks=_first(info.tasks for info in infos),
         benchmark=_first(info.benchmark for info in infos),
+        scheduler=_first(info.scheduler for info in infos),
         stands_in=", ".join(_union([info.stands_in] for info in infos if info.stands_in)),
         proposed=_proposed([info.proposed for info in infos]),
     )

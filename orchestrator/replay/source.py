@@ -12,6 +12,7 @@ from fsl_sweep.orchestrator.errors import RunFolderError, UnknownName
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.records.measures import Measure, ScoreKey, TaskScores, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol, of_today
+from fsl_sweep.orchestrator.records.scheduler import Scheduler
 from fsl_sweep.orchestrator.records.spec import Selectors
 
 ProtocolOrMain = PlannedProtocol | None
@@ -35,6 +36,7 @@ class SourceInfo:
         tasks: digest of the names of a table's tasks by measure; None for a run folder, whose
             tasks follow from ``fingerprint`` and ``measured``.
         benchmark: of a table by its column ``benchmark``; None where there is no column.
+        scheduler: the rule by which configurations were stopped early, if any.
         stands_in: what stands in for what, where a sweep's laptop variant was run; its ``name``
             says so too.
         proposed: how many configurations a search has proposed, and of how many, by method.
@@ -52,6 +54,7 @@ class SourceInfo:
     tasks: Mapping[str, str] | None = None
     benchmark: str | None = None
     stands_in: str = ""
+    scheduler: Scheduler | None = None
     proposed: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 

@@ -99,7 +99,8 @@ def build(
         ValueError: there are too few resamples, or class tuples cannot be resampled.
     """
     question = replace(info.question, last=last, rope=rope, resamples=bootstrap)
-    evidence = Evidence(question, histories, classes=classes, proposed=info.proposed)
+    facts = {"scheduler": info.scheduler, "proposed": info.proposed}
+    evidence = Evidence(question, histories, classes=classes, **facts)
     chosen, selected, summaries = evidence.chosen, evidence.selected, evidence.summaries
     shown, total = curves_of(chosen, question.snapshot, curves)
     return Report(

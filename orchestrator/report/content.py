@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
+from fsl_sweep.orchestrator.records.scheduler import Scheduler
 from fsl_sweep.orchestrator.report.configurations import Curve, TradeOff
 from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
 from fsl_sweep.orchestrator.selection.budget_curve import BudgetPoint
@@ -57,6 +58,7 @@ class RunInfo:
         scope: which methods and configurations take part, as a sentence; empty for all.
         classes: names of the classes of each measure under ``protocol``; none where not recorded.
         few: whether only the pairs of selectors that papers report are strategies.
+        scheduler: the rule by which configurations were stopped early, if any.
         proposed: how many configurations a search has proposed, and of how many, by method.
     """
 
@@ -76,6 +78,7 @@ class RunInfo:
     scope: str = ""
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     few: bool = False
+    scheduler: Scheduler | None = None
     proposed: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
@@ -256,7 +259,7 @@ class RunContent:
     @property
     def ranked_by(self) -> tuple[Ranking, ...]:
         """Return the orders of two or more methods under strategies that are no oracles."""
-        usual = (ranking for ranking in self.rankings if not ranking.strategy.oracle)
+        usual = (ranking for ranking in self.rankings if ranking.strategy.usual)
         return tuple(ranking for ranking in usual if len(ranking.methods) > 1)
 
     @property

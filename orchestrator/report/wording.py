@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from fsl_sweep.orchestrator.records.measures import SHOWN_AS
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
+from fsl_sweep.orchestrator.selection.completeness import EarlyStopping
 from fsl_sweep.orchestrator.selection.methods import Summary
 from fsl_sweep.orchestrator.selection.select import Selection, Strategy
 from fsl_sweep.orchestrator.selectors import hyperparameter_selector, snapshot_selector
@@ -21,6 +23,9 @@ from fsl_sweep.orchestrator.text.printed import counted
 
 ORACLE = "*"
 """What follows the name of a strategy that reads novel scores."""
+
+FINALISTS = " \N{DAGGER}"
+"""What follows the name of a strategy that chose among finalists (`Strategy.among_finalists`)."""
 
 FULL_ORACLE = "oracle / oracle"
 """The strategy that regret is measured against."""
@@ -152,17 +157,6 @@ def unmeasured(count: int, planned: PlannedProtocol, as_planned: bool) -> str:
     )
 
 
-def duration(seconds: float) -> str:
-    """Write seconds as ``42 s``, ``3 min 20 s`` or ``5 h 02 min``."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    if minutes < 60:
-        return f"{minutes} min {rest:02d} s"
-    return f"{minutes // 60} h {minutes % 60:02d} min"
-
-
 def claims(
     summaries: Sequence[Summary], resampled: bool, partly: PlannedProtocol | None = None
 ) -> str:
@@ -208,6 +202,33 @@ def starred(strategy: Strategy) -> str:
     return f"{strategy}{ORACLE if strategy.oracle else ''}"
 
 
+def marked(strategy: Strategy) -> str:
+    """Return the strategy's name, marked if it chose among finalists that are not its own."""
+    return f"{strategy}{FINALISTS if strategy.among_finalists else ''}"
+
+
+def early_stopping(early: EarlyStopping) -> str:
+    """Say what a scheduler's rule stopped, what that saved, and what it does to the report."""
+    first, last = early.rungs
+    at = f"epoch {first}" if first == last else f"epochs {first} to {last}"
+    saved = 1 - early.epochs / early.planned if early.planned else 0.0
+    configurations = f"{early.configurations} of {counted(early.of, 'configuration')}"
+    return (
+        f"{early.scheduler.name} by {SHOWN_AS[early.scheduler.metric]} stopped {configurations} "
+        f"({counted(early.trials, 'trial')}) at {at}, and saved {percent(saved)} % of the grid's "
+        "epochs. Strategies choose among the finalists, and regret is among them."
+    )
+
+
+def among_finalists(early: EarlyStopping) -> str:
+    """Say what the mark of strategies means."""
+    by = SHOWN_AS[early.scheduler.metric]
+    return (
+        f"{FINALISTS.strip()}: chose among what {early.scheduler.name} by {by} had left, not among "
+        "all configurations: not compared with other strategies."
+    )
+
+
 def _chosen_by(name: str, selector: AnySelector) -> str:
     """Say what a selector chooses by, in words; a third party's has only its ``name``."""
     ours, arguments = parse(name)
@@ -240,7 +261,8 @@ def strategies(group: Sequence[Strategy]) -> list[tuple[str, str]]:
     """
     configurations: dict[str, list[str]] = defaultdict(list)
     for strategy in group:
-        by = configuration_by(strategy.hyperparameter)
+        mark = FINALISTS if strategy.among_finalists else ""
+        by = f"{configuration_by(strategy.hyperparameter)}{mark}"
         configurations[snapshot_by(strategy.snapshot)].append(by)
     pairs: dict[str, list[str]] = defaultdict(list)
     for snapshot, names in configurations.items():

@@ -274,6 +274,7 @@ class Run:
             as_planned=question.as_planned,
             scope=question.scope,
             few=question.few,
+            scheduler=facts.scheduler,
             proposed=facts.proposed,
             classes={
                 measure: self._class_names(measure, question.protocol) for measure in MEASURES

@@ -1,8 +1,9 @@
-"""Which trials of a seed a strategy may choose: one that diverged is a candidate that loses.
+"""Which trials of a seed a strategy may choose: finalists; and who diverged is one that loses.
 
-Its recorded snapshots stand, so that a snapshot selector that reads scores may choose one. After
-them there is no usable network: a selector that reads none (``last``) would choose its end, and a
-cross-validated strategy trains the chosen configuration, which diverges, in full.
+What a scheduler's rule stopped is no candidate. The recorded snapshots of a trial that diverged
+stand, so that a snapshot selector that reads scores may choose one. After them there is no usable
+network: a selector that reads none (``last``) would choose its end, and a cross-validated strategy
+trains the chosen configuration, which diverges, in full.
 """
 
 from collections.abc import Iterable
@@ -13,8 +14,11 @@ from fsl_sweep.orchestrator.selectors import SnapshotSelector
 
 
 def leaves_nothing(trial: TrialHistory) -> bool:
-    """Return whether a trial is no candidate for any strategy: it diverged without a snapshot."""
-    return trial.diverged and not len(trial.epochs)
+    """Return whether a trial is no candidate for any strategy.
+
+    It diverged without a snapshot, or a scheduler's rule stopped it.
+    """
+    return trial.stopped or (trial.diverged and not len(trial.epochs))
 
 
 def candidates_of(

@@ -10,6 +10,7 @@ import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.records.scheduler import Scheduler
 from fsl_sweep.orchestrator.selection.candidates import candidates_of, leaves_nothing
 from fsl_sweep.orchestrator.selection.completeness import FoldTrials, replicates_of
 from fsl_sweep.orchestrator.selectors import (
@@ -30,14 +31,19 @@ class Chosen:
     """The choices of snapshot selectors, by name, in the trials of one report; made once.
 
     Attributes:
+        stopped_by: the measure by which configurations were stopped early, if any were.
         planned: one history for each planned trial, recorded or not; without the full trials that
-            diverged before their first snapshot.
+            were stopped by a scheduler's rule, or diverged before their first snapshot.
         replicates: the full ones among them by method and seed; none where all are left out.
         folds: the trials of class folds.
     """
 
-    def __init__(self, histories: Iterable[TrialHistory]) -> None:
+    def __init__(
+        self, histories: Iterable[TrialHistory], scheduler: Scheduler | None = None
+    ) -> None:
         every = list(histories)
+        by_rule = scheduler is not None and any(trial.stopped for trial in every)
+        self.stopped_by = scheduler.metric if scheduler and by_rule else None
         self.planned = [t for t in every if t.fold is not None or not leaves_nothing(t)]
         self.replicates = {
             replicate: [trial for trial in trials if not leaves_nothing(trial)]

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import Any, final
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.records.scheduler import Scheduler
 from fsl_sweep.orchestrator.selection.results import LeftOut
 from fsl_sweep.orchestrator.text.printed import counted
 
@@ -143,6 +144,47 @@ def divergence_of(outcomes: Iterable[TrialHistory]) -> dict[str, Divergence]:
 
 
 @dataclass(frozen=True)
+class EarlyStopping:
+    """What a scheduler's rule stopped, class folds included.
+
+    Attributes:
+        scheduler: the rule.
+        configurations, of: how many it stopped, of how many.
+        trials: of these configurations.
+        epochs, planned: of all trials, how many were trained, and how many the whole grid has.
+        rungs: the first and the last epoch after which it stopped some.
+    """
+
+    scheduler: Scheduler
+    configurations: int
+    of: int
+    trials: int
+    epochs: int
+    planned: int
+    rungs: tuple[int, int]
+
+
+def early_stopping_of(
+    histories: Iterable[TrialHistory], scheduler: Scheduler | None
+) -> EarlyStopping | None:
+    """Return what a scheduler's rule stopped; None where it stopped nothing."""
+    distinct = {trial.trial: trial for trial in histories}.values()
+    stopped = [trial for trial in distinct if trial.stopped]
+    if scheduler is None or not stopped:
+        return None
+    last = [int(trial.epochs[-1]) for trial in stopped if len(trial.epochs)]
+    return EarlyStopping(
+        scheduler=scheduler,
+        configurations=len({(t.method, t.configuration) for t in stopped}),
+        of=len({(t.method, t.configuration) for t in distinct}),
+        trials=len(stopped),
+        epochs=sum(int(trial.epochs[-1]) for trial in distinct if len(trial.epochs)),
+        planned=sum(trial.planned_epochs or 0 for trial in distinct),
+        rungs=(min(last, default=0), max(last, default=0)),
+    )
+
+
+@dataclass(frozen=True)
 class Completeness:
     """How much of the plan is there. A trial that two methods share counts once.
 
@@ -156,6 +198,7 @@ class Completeness:
         seeds: of each method, how many seeds are whole, and how many are planned.
         trials: of each method, how many trials are done or diverged, and how many are planned.
         divergence: the methods of which a trial diverged: how many, and which.
+        early: what a scheduler's rule stopped; these trials have an outcome, and are not done.
         proposed: how many configurations a search has proposed, and of how many, by method.
     """
 
@@ -172,6 +215,7 @@ class Completeness:
     trials: Mapping[str, tuple[int, int]]
     divergence: Mapping[str, Divergence]
     proposed: Mapping[str, tuple[int, int]]
+    early: EarlyStopping | None = None
 
     @property
     def budget(self) -> int:
@@ -196,8 +240,8 @@ class Completeness:
 
     @property
     def ended(self) -> int:
-        """Return how many trials have an outcome: are done, or diverged."""
-        return self.done + self.diverged
+        """Return how many trials have an outcome: are done, diverged, or were stopped by a rule."""
+        return self.done + self.diverged + (self.early.trials if self.early else 0)
 
     @property
     def trained(self) -> bool:
@@ -227,9 +271,12 @@ def searching(proposed: Mapping[str, tuple[int, int]]) -> str:
 def completeness_of(
     histories: Sequence[TrialHistory],
     unmeasured: int,
+    scheduler: Scheduler | None = None,
     proposed: Mapping[str, tuple[int, int]] | None = None,
 ) -> Completeness:
     """Count planned trials by what became of them; ``proposed`` as of the attribute."""
+    early_stopping = early_stopping_of(histories, scheduler)
+    stopped = early_stopping.trials if early_stopping else 0
     distinct = {trial.trial: trial for trial in histories}.values()
     problems = gaps_of(distinct)
     failed = sum(gap.reason.startswith("failed") for gap in problems)
@@ -238,7 +285,7 @@ def completeness_of(
     diverged = len({trial.trial for trial in outcomes if trial.diverged})
     return Completeness(
         planned=len(distinct),
-        done=len(distinct) - len(problems) - diverged,
+        done=len(distinct) - len(problems) - diverged - stopped,
         diverged=diverged,
         failed=failed,
         missing=len(problems) - failed - early,
@@ -249,6 +296,7 @@ def completeness_of(
         seeds=_counts(_seeds(complete_replicates(histories)), _seeds(histories)),
         trials=_counts(outcomes, histories),
         divergence=divergence_of(outcomes),
+        early=early_stopping,
         proposed=proposed or {},
     )
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import final
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
+from fsl_sweep.orchestrator.records.scheduler import Scheduler
 from fsl_sweep.orchestrator.replay.source import Source
 from fsl_sweep.orchestrator.selection.choices import Chosen
 from fsl_sweep.orchestrator.selection.comparing.comparison import (
@@ -44,6 +45,7 @@ class Evidence:
         histories: one for each planned trial, in plan order, recorded or not.
         source: where they are from, for what is read of other protocols; None for made records.
         classes: class tuples of the common tasks, to resample classes as well as tasks.
+        scheduler: by which configurations were stopped early; by default that of the source.
         proposed: as of `SourceInfo`; by default that of the source.
     """
 
@@ -53,9 +55,11 @@ class Evidence:
         histories: Sequence[TrialHistory],
         source: Source | None = None,
         classes: ClassLists | None = None,
+        scheduler: Scheduler | None = None,
         proposed: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
         self.question, self.classes = question, classes
+        self._scheduler = source.info.scheduler if source is not None else scheduler
         self.histories = [trial for trial in histories if question.asks_for(trial)]
         self._source = source
         self._proposed = (source.info.proposed if source else {}) if proposed is None else proposed
@@ -78,12 +82,12 @@ class Evidence:
         unmeasured = len(self.selected.unmeasured) if reported else 0
         here = {trial.method for trial in self.histories}
         proposed = {method: counts for method, counts in self._proposed.items() if method in here}
-        return completeness_of(self.histories, unmeasured, proposed)
+        return completeness_of(self.histories, unmeasured, self._scheduler, proposed)
 
     @cached_property
     def chosen(self) -> Chosen:
         """Return the choices of snapshot selectors in the complete seeds."""
-        return Chosen(complete_replicates(self.histories))
+        return Chosen(complete_replicates(self.histories), self._scheduler)
 
     @cached_property
     def selected(self) -> Selected:
@@ -113,7 +117,7 @@ class Evidence:
             for strategy in selected.strategies
         }
         usable = [strategy for strategy, methods in count.items() if methods]
-        usable.sort(key=lambda s: (s.oracle, -count[s], str(s) != USUAL))
+        usable.sort(key=lambda s: (s.oracle, not s.usual, -count[s], str(s) != USUAL))
         return usable[0] if usable else None
 
     @cached_property

@@ -28,12 +28,20 @@ class Strategy:
         snapshot, hyperparameter: names of the selectors.
         oracle: whether either reads novel scores.
         cross_validated: whether either reads what class folds measured.
+        among_finalists: whether it chose among the configurations that early stopping by another
+            measure had left, so that it is not what that strategy would have done by itself.
     """
 
     snapshot: str
     hyperparameter: str
     oracle: bool
     cross_validated: bool = False
+    among_finalists: bool = False
+
+    @property
+    def usual(self) -> bool:
+        """Return whether to compare it with others: no oracle, and not among finalists only."""
+        return not self.oracle and not self.among_finalists
 
     def __str__(self) -> str:
         return f"{self.snapshot} / {self.hyperparameter}"

@@ -97,7 +97,7 @@ def select(
     second = {name: s for name, s in named.items() if isinstance(s, HyperparameterSelector)}
     keepers = {name: s for name, s in named.items() if isinstance(s, FrontSelector)}
     strategies = tuple(
-        _strategy(s, t)
+        _strategy(s, t, chosen.stopped_by)
         for s, t in product(first.items(), second.items())
         if pairs is None or (s[0], t[0]) in pairs
     )
@@ -185,12 +185,15 @@ def _usable(selectors: Mapping[str, S], lacks_folds: bool) -> Mapping[str, S]:
 
 
 def _strategy(
-    first: tuple[str, SnapshotSelector], second: tuple[str, HyperparameterSelector]
+    first: tuple[str, SnapshotSelector],
+    second: tuple[str, HyperparameterSelector],
+    stopped_by: str | None,
 ) -> Strategy:
     (name, snapshot), (other_name, hyperparameter) = first, second
     oracle = is_oracle(snapshot) or is_oracle(hyperparameter)
     crossed = is_cross_validated(snapshot) or is_cross_validated(hyperparameter)
-    return Strategy(name, other_name, oracle, crossed)
+    among_finalists = stopped_by is not None and stopped_by not in hyperparameter.needs
+    return Strategy(name, other_name, oracle, crossed, among_finalists and not oracle)
 
 
 def _choose(
@@ -215,7 +218,7 @@ def _choose(
         for other_name, other in second.items():
             if pairs is not None and (name, other_name) not in pairs:
                 continue
-            strategy = _strategy((name, selector), (other_name, other))
+            strategy = _strategy((name, selector), (other_name, other), chosen.stopped_by)
             rivals = candidates_of(trials, selector, _folds(chosen, selector, other))
             if not rivals:
                 diverged.append(strategy)

@@ -31,6 +31,7 @@ from fsl_sweep.orchestrator.studies.base import (
     option,
     selectors,
 )
+from fsl_sweep.orchestrator.text.durations import duration
 
 _COLUMNS = (
     *blocks.words("methods"),
@@ -200,7 +201,7 @@ def _row(needs: PowerAnalysis, way: SampleSize) -> tuple[str, ...]:
         way.what,
         f"{have:,}{drawn}" if have == other else f"{have:,} and {other:,}",
         _needed(way),
-        "-" if way.seconds is None else wording.duration(way.seconds),
+        "-" if way.seconds is None else duration(way.seconds),
     )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
+from pickle import loads
 from typing import Any
 
 import ray
@@ -21,7 +22,7 @@ from ray._private.node import Node
 
 from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure, in_one_line
 from fsl_sweep.orchestrator.sweep.cluster_address import Place, place_of
-from fsl_sweep.orchestrator.sweep.process import RESUMES, Job
+from fsl_sweep.orchestrator.sweep.process import RESUMES
 from fsl_sweep.orchestrator.sweep.session_folder import RAYS
 
 _CLEANER = """\
@@ -53,11 +54,16 @@ def main(pipe: int, folder: str, address: str | None) -> None:
     try:
         with _ray_running(address, folder) as places:
             command.tell("ready", places)
-            from fsl_sweep.orchestrator.sweep import tune as sweep_tune
+            from fsl_sweep.orchestrator.sweep.experiment import Experiment
 
-            while True:
-                sweep_tune.run(command.job(), command.event, Path(folder))
+            packed = command.next()
+            callbacks = loads(packed) if packed else ()  # noqa: S301 - the command's own
+            experiment = Experiment(command.event, Path(folder), callbacks)
+            while (job := command.next()) is not None:
+                experiment.run(job)
                 command.tell("finished", ())
+            experiment.end()
+            command.tell("finished", ())
     except FslSweepError as failure:
         command.tell("failed", failure)
     except Exception as failure:
@@ -83,8 +89,8 @@ class _Command:
         except OSError:
             threading.Event().wait()
 
-    def job(self) -> Job:
-        """Wait until the command says what to do."""
+    def next(self) -> Any:
+        """Wait until the command says what to do: first the callbacks, then jobs, None at last."""
         return self._said.get()
 
     def event(self, kind: str, *content: object) -> None:

@@ -4,21 +4,24 @@ What imports torch is imported late, since Ray starts meanwhile.
 """
 
 import os
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.orchestrator.errors import ConfigError, RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.planning.prepare import Prepared
-from fsl_sweep.orchestrator.records.measures import TrialEnd
+from fsl_sweep.orchestrator.records.measures import EpochRecord, TrialEnd
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
 from fsl_sweep.orchestrator.sweep.listener import SweepListener
-from fsl_sweep.orchestrator.sweep.process import Job, RayProcess
+from fsl_sweep.orchestrator.sweep.process import RESUMES, Job, RayProcess, TimeIsUp
+from fsl_sweep.orchestrator.sweep.users import pickled
 from fsl_sweep.orchestrator.text.printed import counted
 from fsl_sweep.orchestrator.upkeep.pruning import LOST, prunable, prune, prune_ended
 from fsl_sweep.orchestrator.upkeep.recording import locked, note_environment, write_tasks
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
 
 RETRIES = 2
 """Attempts after the first where measuring a trial fails."""
+
+_REASONS = 5
+"""So many are told: each names the process that failed."""
 
 Following = Callable[
     [Plan, Sequence[str], Mapping[str, Todo] | None],
@@ -49,6 +55,7 @@ class Executed(NamedTuple):
         measured: how many snapshots were measured after training.
         unmeasured: how many could not be.
         reasons: why not.
+        stopped: whether the time was up before all was done.
     """
 
     ran: int = 0
@@ -56,6 +63,16 @@ class Executed(NamedTuple):
     measured: int = 0
     unmeasured: int = 0
     reasons: tuple[str, ...] = ()
+    stopped: bool = False
+
+
+def _starting(
+    address: str | None, callbacks: Sequence[Any] = (), until: float | None = None
+) -> Callable[[int], RayProcess]:
+    """Return what starts Ray for so many trials, as far as is known. Raises UserError."""
+    deadline = None if until is None else time.monotonic() + until
+    more = {"callbacks": pickled(callbacks), "deadline": deadline}
+    return lambda trials: RayProcess(address, trials, **{k: v for k, v in more.items() if v})
 
 
 def _nobody(*_: object) -> AbstractContextManager[Sequence[SweepListener]]:
@@ -67,6 +84,8 @@ def execute(
     address: str | None = None,
     following: Following = _nobody,
     notify: Callable[[str], None] = lambda _: None,
+    callbacks: Sequence[Any] = (),
+    until: float | None = None,
 ) -> Executed:
     """Train every pending trial, measure what is missing, and prune; without any of it, no Ray.
 
@@ -75,20 +94,23 @@ def execute(
         address: a Ray cluster to join; None starts Ray on this machine.
         following: gives the listeners.
         notify: called with each remark about the run folder.
+        callbacks: of Tune, which run in the process that holds Ray.
+        until: seconds from now, after which nothing more is begun or waited for.
 
     Raises:
         UserError: the data is missing or does not fill an episode, the run folder is in use, a
-            trial that is to be run again is not planned, or snapshots that are to be measured were
-            pruned.
+            trial that is to be run again is not planned, snapshots that are to be measured were
+            pruned, or a callback cannot be used.
         MachineFailure: Ray did not start or went away, or a disk is full.
     """
+    starting = _starting(address, callbacks, until)
     with ExitStack() as stack:
         if prepared.retry:
             check_retry(prepared.retry, prepared.plan.ids_of(prepared.only))
         ray = None
         if early := _surely_pending(prepared):
             # Ray takes longer to start than planning and opening the data together.
-            ray = stack.enter_context(RayProcess(address, early))
+            ray = stack.enter_context(starting(early))
         opened, benchmarks = prepared.opened()
         plan = stack.enter_context(_recording(prepared, opened, benchmarks, notify))
         ledger, chosen = prepared.ledger, plan.ids_of(prepared.only)
@@ -99,18 +121,20 @@ def execute(
         for remark in set_aside(ledger, plan, prepared.retry, again) if prepared.retry else ():
             notify(remark)
         pending = [trial for trial in ledger.pending(plan) if trial in chosen]
-        retries = prepared.sweep.config.retries
-        jobs = _Jobs(ledger, plan, retries, address, following, stack, ray)
         if pending and plan.keep != "all":
             notify(f"keep: {plan.keep}. {LOST[plan.keep]}")
-        ran, measured = jobs.train(prepared, benchmarks, pending, notify)
-        plan, chosen = jobs.plan, jobs.plan.ids_of(prepared.only)
-        done = jobs.measure(plan.requested, chosen)
-        left = ledger.pending(plan)
-        if not left and not done.unmeasured:
+        config = prepared.sweep.config
+        jobs = _Jobs(ledger, plan, config.retries, starting, following, notify, stack, ray)
+        jobs.stall = config.stall
+        # Each round of a search: it is asked from the records of those before.
+        further = partial(next_round, prepared, benchmarks=benchmarks, notify=notify)
+        done = jobs.all(pending, prepared.only, further)
+        plan, ran = jobs.plan, [*jobs.ran]
+        left = {trial: ledger.trial(trial).read_end() for trial in ledger.pending(plan)}
+        if not (left or done.unmeasured or done.stopped):
             prune(ledger, prunable(ledger, plan, plan.keep))
-        failed = sum(trial in left for trial in ran)
-        return done._replace(ran=len(ran), failed=failed, measured=done.measured + measured)
+        failed = [t for t in ran if t in left and not (done.stopped and left[t] is None)]
+        return done._replace(ran=len(ran), failed=len(failed))
 
 
 def measure(
@@ -139,7 +163,7 @@ def measure(
             notify(f"caution: {caution}")
         plan = ledger.add_protocols(protocols, request.places, request.cautions)
         write_tasks(ledger, plan, protocols, request.benchmarks)
-        jobs = _Jobs(ledger, plan, RETRIES, address, following, stack)
+        jobs = _Jobs(ledger, plan, RETRIES, _starting(address), following, notify, stack)
         return jobs.measure(protocols, trials)
 
 
@@ -150,48 +174,69 @@ class _Jobs:
     ledger: Ledger
     plan: Plan
     retries: int
-    address: str | None
+    starting: Callable[[int], RayProcess]
     following: Following
+    notify: Callable[[str], None]
     stack: ExitStack
     ray: RayProcess | None = None
+    stall: float | None = None
+    ran: dict[str, None] = field(default_factory=dict)
+
+    def all(
+        self, pending: Sequence[str], only: Sequence[str], further: Callable[[Plan], Plan | None]
+    ) -> Executed:
+        """Train the pending trials, and measure what the sweep file asks for.
+
+        Args:
+            pending: the trials.
+            only: methods that are run; all where none is named.
+            further: gives the plan with the next round of a search, if one is due.
+        """
+        try:
+            measured = self._rounds(pending, only, further)
+            done = self.measure(self.plan.requested, self.plan.ids_of(only))
+            done = done._replace(measured=done.measured + measured)
+        except TimeIsUp:
+            self.notify(f"The time is up. {RESUMES}")
+            done = Executed(stopped=True)
+        if self.ray is not None:
+            if not done.stopped:
+                self.ray.finish(self.ledger.path)
+            self.ray.stop()
+        return done
+
+    def _rounds(
+        self, pending: Sequence[str], only: Sequence[str], further: Callable[[Plan], Plan | None]
+    ) -> int:
+        """Train what is pending, then each round of a search; gives what was measured besides."""
+        measured = 0
+        while True:
+            self.ran.update(dict.fromkeys(pending))
+            if pending:
+                self.run(pending)
+            if self.plan.search is not None:  # whose searcher is told what was measured
+                measured += self.measure([self.plan.main], self.plan.ids_of(only)).measured
+            if (plan := further(self.plan)) is None:
+                return measured
+            self.plan, chosen = plan, plan.ids_of(only)
+            left = self.ledger.pending(plan)
+            pending = [trial for trial in left if trial in chosen and trial not in self.ran]
 
     def run(self, trials: Sequence[str], todo: Mapping[str, Todo] | None = None) -> tuple[str, ...]:
         """Train these trials, or measure what is to do of them; gives why some failed."""
         if self.ray is None:
-            self.ray = self.stack.enter_context(RayProcess(self.address, len(trials)))
+            self.ray = self.stack.enter_context(self.starting(len(trials)))
         # Before the lock on the folder that its workers write to is released.
         self.stack.callback(self.ray.stop)
         note_environment(self.ledger)
         plan, ids = self.plan, tuple(self.plan.seed_by_seed(trials))
-        job = Job(self.ledger.path, plan, ids, todo, self.retries)
-        ends = _Ends(self.ledger, plan, todo is None and plan.kept_while_training == "chosen")
+        job = Job(self.ledger.path, plan, ids, todo, self.retries, self.stall)
+        prunes = todo is None and plan.kept_while_training == "chosen"
+        ends = _Ends(self.ledger, plan, prunes, self.notify)
         with self.following(plan, trials, todo) as listeners:
             self.ray.run(job, [ends, *listeners])
-        return tuple(ends.reasons)
-
-    def train(
-        self,
-        prepared: Prepared,
-        benchmarks: Mapping[str, Benchmark],
-        pending: Sequence[str],
-        notify: Callable[[str], None],
-    ) -> tuple[list[str], int]:
-        """Train what is pending, then each round of a search; gives it, and what was measured."""
-        ran, measured = [*pending], 0
-        if pending:
-            self.run(pending)
-        while self.plan.search is not None:
-            chosen = self.plan.ids_of(prepared.only)
-            measured += self.measure([self.plan.main], chosen).measured  # a searcher is told of it
-            more = next_round(prepared, self.plan, benchmarks, notify)
-            if more is None:
-                break
-            self.plan, chosen = more, more.ids_of(prepared.only)
-            pending = [t for t in self.ledger.pending(more) if t in chosen and t not in ran]
-            if pending:
-                self.run(pending)
-                ran += pending
-        return ran, measured
+        first, more = [*ends.reasons][:_REASONS], len(ends.reasons) - _REASONS
+        return (*first, f"and {counted(more, 'other reason')}") if more > 0 else tuple(first)
 
     def measure(self, protocols: Sequence[PlannedProtocol], trials: Collection[str]) -> Executed:
         """Measure what is missing under these protocols, as far as these trials have ended.
@@ -218,9 +263,15 @@ class _Jobs:
 class _Ends(SweepListener):
     """Remembers why trials failed for good; prunes each where only chosen snapshots are kept."""
 
-    def __init__(self, ledger: Ledger, plan: Plan, prunes: bool) -> None:
+    def __init__(
+        self, ledger: Ledger, plan: Plan, prunes: bool, notify: Callable[[str], None]
+    ) -> None:
         self._ledger, self._plan, self._prunes = ledger, plan, prunes
+        self._notify = notify
         self.reasons: dict[str, None] = {}
+
+    def remark(self, text: str) -> None:
+        self._notify(text)
 
     def ended(self, trial: str, end: TrialEnd) -> None:
         if end.status == "failed":
@@ -254,18 +305,19 @@ def execute_one(prepared: Prepared, index: int, following: Following = _nobody) 
     with _recording(prepared, plan, benchmarks, keep_plan=before is not None) as plan:
         storage, main = prepared.ledger.trial(planned.id), plan.main.id
         job = Job(prepared.ledger.path, plan, (planned.id,))
-        use_threads(plan.resources.cpu)
+        use_threads(plan.resources_of(planned.id).cpu)
         if storage.unfinished(planned, main):
             note_environment(prepared.ledger)
             with following(plan, job.trials, None) as listeners:
                 for listener in listeners:
                     listener.started(planned.id)
-                for epoch in job.epochs(planned.id, benchmarks):
+                for record in job.steps(planned.id, benchmarks):
+                    assert isinstance(record, EpochRecord)
                     for listener in listeners:
-                        listener.measured(planned.id, storage.read_epoch(epoch, main))
+                        listener.measured(planned.id, record)
         elif missing := storage.to_measure(main, answers=plan.records_answers):
             job = job._replace(todo={planned.id: dict.fromkeys(missing, (MAIN,))})
-            for _ in job.epochs(planned.id, benchmarks):
+            for _ in job.steps(planned.id, benchmarks):
                 pass
         return storage.read_end() or TrialEnd("failed", "its records are damaged")
 

@@ -22,3 +22,6 @@ class SweepListener(Protocol):
 
     def ended(self, trial: str, end: TrialEnd) -> None:
         """Hear that a trial ended for good."""
+
+    def remark(self, text: str) -> None:
+        """Hear of what concerns more than one trial, such as a node that is left out."""

@@ -23,12 +23,14 @@ from typing import Any, NamedTuple
 from fsl_sweep.datasets.benchmark import Benchmark
 from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.records.measures import EpochRecord
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.sweep.cluster_address import Place, Watch, check_reachable
 from fsl_sweep.orchestrator.sweep.listener import SweepListener
 from fsl_sweep.orchestrator.sweep.session_folder import end_session, session_folder
 from fsl_sweep.orchestrator.sweep.stopping import ended_at_once
+from fsl_sweep.orchestrator.upkeep.recording import note_environment
 from fsl_sweep.orchestrator.upkeep.remaining import Todo
 
 _PROGRAM = """\
@@ -38,18 +40,13 @@ from fsl_sweep.orchestrator.sweep.driver import main
 main(int(sys.argv[2]), sys.argv[3], sys.argv[4] or None)
 """
 _LOG = "driver.log"
-_OF_A_TRIAL = ("fsl_sweep.orchestrator.sweep.tune", "fsl_sweep.orchestrator.trial.trial")
-# No result files, restoration state or advice of Tune's: the ledger is the record.
+_OF_A_TRIAL = ("fsl_sweep.orchestrator.sweep.worker", "fsl_sweep.orchestrator.trial.trial")
+# No advice of Ray's.
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_AIR_NEW_OUTPUT": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
-    "TUNE_DISABLE_AUTO_CALLBACK_SYNCER": "1",
-    "TUNE_DISABLE_SIGINT_HANDLER": "1",
     "TUNE_DISABLE_STRICT_METRIC_CHECKING": "1",
-    "TUNE_GLOBAL_CHECKPOINT_S": "100000",
-    "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
 }
 # Makes Ray bind every port to 127.0.0.1; it is Ray's default on other systems than Linux.
 _LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
@@ -68,6 +65,7 @@ class Job(NamedTuple):
         trials: ids of the trials.
         todo: what to measure of each of them; None to train them.
         retries: attempts after the first.
+        stall: seconds without a record after which a trial hangs; None as of `stalling.Stalls`.
     """
 
     run: Path
@@ -75,6 +73,7 @@ class Job(NamedTuple):
     trials: tuple[str, ...]
     todo: Mapping[str, Todo] | None = None
     retries: int = 0
+    stall: float | None = None
 
     @property
     def protocols(self) -> set[str]:
@@ -82,20 +81,36 @@ class Job(NamedTuple):
         each = (names for todo in (self.todo or {}).values() for names in todo.values())
         return {name for names in each for name in names}
 
-    def epochs(self, trial: str, benchmarks: Mapping[str, Benchmark]) -> Iterator[int]:
-        """Train a trial, or measure its snapshots; yield each epoch once it is recorded."""
+    def on_gpu(self, trial: str) -> bool:
+        """Return whether a trial runs on a GPU: if there is one, unless none is to be reserved."""
+        import torch
+
+        return torch.cuda.is_available() and self.plan.resources_of(trial).gpu != 0
+
+    def steps(self, trial: str, benchmarks: Mapping[str, Benchmark]) -> Iterator[EpochRecord | int]:
+        """Train a trial, or measure its snapshots; yield each once it is recorded.
+
+        Yields:
+            What training recorded of an epoch; of a snapshot that is only measured, its epoch.
+        """
+        import torch
+
         from fsl_sweep.orchestrator.measuring.snapshots import Measuring
         from fsl_sweep.orchestrator.trial.trial import Trial
 
         plan, spec, answers = self.plan, self.plan.specs[trial], self.plan.records_answers
         storage = Ledger(self.run, standing=True).trial(trial)
+        device = torch.device("cuda" if self.on_gpu(trial) else "cpu")
         if self.todo is None:
             data, keep = benchmarks[MAIN], plan.kept_while_training
-            training = Trial(spec, storage, data, plan.main, keep, answers)
-            yield from (record.epoch for record in training.run())
+            yield from Trial(spec, storage, data, plan.main, keep, answers, device).run()
         else:
             todo = {e: [*map(plan.protocol, names)] for e, names in self.todo[trial].items()}
-            yield from Measuring(spec, storage, benchmarks, todo, answers=answers).run()
+            yield from Measuring(spec, storage, benchmarks, todo, device, answers).run()
+
+
+class TimeIsUp(Exception):
+    """The time that a run was given has passed."""
 
 
 class RayProcess:
@@ -104,14 +119,23 @@ class RayProcess:
     Args:
         address: a cluster to join; None starts Ray on this machine, for loopback only.
         trials: how many are to run, as far as is known.
+        callbacks: of Tune, as packed by `users.pickled`.
+        deadline: of `time.monotonic`, at which a job is stopped.
 
     Raises:
         ConfigError: the address is not one.
         MachineFailure: there is no place for Ray's files, or no cluster at the address.
     """
 
-    def __init__(self, address: str | None = None, trials: int = 0) -> None:
+    def __init__(
+        self,
+        address: str | None = None,
+        trials: int = 0,
+        callbacks: bytes = b"",
+        deadline: float | None = None,
+    ) -> None:
         self._address, self._trials = address, trials
+        self._callbacks, self._deadline = callbacks, deadline
         self._stack = ExitStack()
         self._folder: Path | None = None
         self._session = 0
@@ -129,6 +153,8 @@ class RayProcess:
                 self._process = self._spawned(theirs.fileno(), self._folder)
             self._session = self._process.pid
             self._stack.callback(self._kill)
+            with suppress(BrokenPipeError):
+                self._pipe.send(self._callbacks)
             self._stack = self._stack.pop_all()
         return self
 
@@ -146,10 +172,20 @@ class RayProcess:
 
         Raises:
             ConfigError: a trial asks for more than the cluster has.
-            MachineFailure: Ray did not start or went away, a disk is full, or the run folder has
-                vanished.
+            MachineFailure: Ray did not start or went away, a disk is full, the run folder has
+                vanished, or no node can run a trial.
+            PluginError: a callback raised an error.
+            TimeIsUp: the deadline has passed.
         """
-        before = _identity(job.run)
+        self._do(job, job.run, listeners)
+
+    def finish(self, run: Path) -> None:
+        """Tell the callbacks that no other job follows. Raises as ``run``."""
+        if self._callbacks:
+            self._do(None, run, ())
+
+    def _do(self, job: Job | None, run: Path, listeners: Sequence[SweepListener]) -> None:
+        before = _identity(run)
         begun = checked = time.monotonic()
         with suppress(BrokenPipeError):  # its last message is read below
             self._pipe.send(job)
@@ -160,21 +196,25 @@ class RayProcess:
                     self._check_starting(begun)
                 else:
                     self._watching.check()
-                _check_there(job.run, before)
+                _check_there(run, before)
                 checked = time.monotonic()
+            if self._deadline is not None and time.monotonic() > self._deadline:
+                raise TimeIsUp
             if not spoke:
                 continue
             kind, content = self._receive()
             if kind == "ready":
                 self._watching = self._watch(content)
             elif kind == "failed":
-                _check_there(job.run, before)  # that it is gone explains any failure
+                _check_there(run, before)  # that it is gone explains any failure
                 raise content
             elif kind == "finished":
                 return
             else:
+                if kind == "machine":
+                    note_environment(Ledger(run), *content)
                 for listener in listeners:
-                    getattr(listener, kind)(*content)
+                    getattr(listener, kind, _ignored)(*content)
                 with suppress(BrokenPipeError):
                     self._pipe.send(None)
 
@@ -250,6 +290,10 @@ class RayProcess:
     def _end_at_once(self) -> None:
         if self._folder is not None:
             end_session(self._folder, self._session)
+
+
+def _ignored(*_: object) -> None:
+    """Stand in for what a listener does not hear of."""
 
 
 def _killed_by(number: int) -> str:

@@ -33,6 +33,8 @@ _ROOM = 64 * 2**20
 """Bytes that must be free: Ray's logs and sockets take a few MB."""
 _PATIENCE = 60.0
 """Seconds to wait for killed processes to end; only a file system that hangs takes longer."""
+_ATTEMPTS = 100
+"""How often to try to remove the folder."""
 
 
 @contextmanager
@@ -77,7 +79,11 @@ def end_session(folder: Path, session: int = 0) -> None:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.01)
-    shutil.rmtree(folder, ignore_errors=True)
+    for _ in range(_ATTEMPTS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            break
+        time.sleep(0.01)  # another run that sweeps had just put a lock there
 
 
 def _made() -> tuple[Path, int]:

@@ -7,7 +7,14 @@ the sweep is planned. This module only knows shapes and ranges.
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
 from fsl_sweep.orchestrator.records.model import Count, Epochs, Model, Named, Seed
 from fsl_sweep.orchestrator.records.plan import PROTOCOL_ID
@@ -29,6 +36,12 @@ from fsl_sweep.orchestrator.records.spec import (
     Resources,
     Selectors,
 )
+from fsl_sweep.orchestrator.text.durations import seconds_of
+
+
+def _seconds(written: Any) -> float:
+    """Return the seconds of a duration. Raises ValueError."""
+    return written if isinstance(written, float) else seconds_of(str(written))
 
 
 def plain_name(name: str) -> str:
@@ -108,6 +121,7 @@ class SweepConfig(Model):
     search: Search | None = Field(default=None, exclude_if=lambda search: search is None)
     resources: Resources = Resources()
     retries: Annotated[int, Field(ge=0, le=1000)] = 2
+    stall: Annotated[float, BeforeValidator(_seconds)] | None = None
     budget: Budget | None = None
     laptop: dict[str, Any] | None = None
 

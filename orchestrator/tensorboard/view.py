@@ -113,6 +113,9 @@ class LiveView:
     def failed_once(self, trial: str, reason: str) -> None:
         """Show nothing: what was measured stays."""
 
+    def remark(self, text: str) -> None:
+        """Show nothing of what is not about a trial."""
+
     def ended(self, trial: str, end: TrialEnd) -> None:
         """Mark the end of a trial in the HParams tab."""
         if trial in self._last:

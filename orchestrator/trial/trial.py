@@ -4,6 +4,7 @@ import io
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 
@@ -55,19 +56,26 @@ class Trial:
         self.spec, self.storage = spec, storage
         self.main, self.keep, self.answers = main, keep, answers
         self.benchmark = trained_benchmark(spec, benchmark)
+        self._trained = 0
         self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
-    def run(self) -> Iterator[EpochRecord]:
+    def run(self, until: int | None = None) -> Iterator[EpochRecord]:
         """Train to the end, yielding each epoch that gives a snapshot once it is recorded.
 
         Continues after the last recorded epoch. A loss, weight or answer that is not finite, memory
         that runs out and a spent budget end the trial with a reason; what was measured before
         stays.
+
+        Args:
+            until: the last epoch to train now, if it is before the end. The trial then has no end:
+                it can go on, or `TrialLedger.end` says that it was stopped.
         """
         self.storage.begin(self.spec)
-        end = TrialEnd("done")
+        end, last = TrialEnd("done"), min(until or self.spec.epochs, self.spec.epochs)
         try:
-            yield from self._epochs()
+            yield from self._epochs(last)
+            if last < self.spec.epochs:
+                return
         except _BudgetSpent as spent:
             end = TrialEnd("budget", str(spent))
         except Diverged as failure:
@@ -77,14 +85,15 @@ class Trial:
         except (torch.OutOfMemoryError, MemoryError) as failure:
             reason = str(failure).splitlines()[0] if str(failure) else "no memory left"
             end = TrialEnd("failed", f"out of memory: {reason}", retriable=True)
-        self.storage.end(end, self.main.id)
+        end = replace(end, trained=self._trained)
+        self.storage.end(end, self.main.id, keep_state=self.keep != "none")
 
-    def _epochs(self) -> Iterator[EpochRecord]:
-        training, done, spent = self._resumed()
+    def _epochs(self, last: int) -> Iterator[EpochRecord]:
+        training, self._trained, spent = self._resumed(last)
         tasks = CommonTasks.draw(self.benchmark, self.main.protocol)
         evaluator = Evaluator(self.benchmark, {MAIN: tasks}, self.device)
         measured = set(self.spec.recorded_epochs)
-        for epoch in range(done + 1, self.spec.epochs + 1):
+        for epoch in range(self._trained + 1, last + 1):
             started = time.perf_counter()
             loss = self._train(training, epoch, spent)
             trained = time.perf_counter() - started
@@ -93,6 +102,7 @@ class Trial:
             if epoch in measured:
                 record = self._measure(training, evaluator, epoch, loss, trained)
             self._keep(training, epoch, spent, record)
+            self._trained = epoch
             if record is not None:
                 yield record
 
@@ -190,20 +200,24 @@ class Trial:
         )
         return snapshot_bytes(training.learner, description)
 
-    def _resumed(self) -> tuple[AnyTraining, int, float]:
-        """Return the training to continue, the epochs already done and the seconds spent.
+    def _resumed(self, last: int) -> tuple[AnyTraining, int, float]:
+        """Return the training to continue up to an epoch, the epochs done and the seconds spent.
 
         The training is a new one unless there is an undamaged state that can be loaded and follows
         the recorded weights, and all epochs up to it are recorded without damage. To train again
         gives the same numbers.
         """
         training, data = self._training(), self.storage.read_resume()
+        due = {epoch for epoch in self.spec.recorded_epochs if epoch <= last}
+        recorded = self.storage.recorded(self.main.id)
+        if last in due <= recorded:  # it was stopped before its end was, or goes beyond
+            return training, last, 0.0
         if data is None:
             return training, 0, 0.0
         try:
             state = torch.load(io.BytesIO(data), map_location=self.device, weights_only=True)
-            needed = {e for e in self.spec.recorded_epochs if e <= state["epoch"]}
-            if needed <= self.storage.recorded(self.main.id):
+            needed = {epoch for epoch in due if epoch <= state["epoch"]}
+            if state["epoch"] <= last and needed <= recorded:
                 training.restore(state)
                 return training, state["epoch"], state["spent"]
         except (torch.OutOfMemoryError, MemoryError):

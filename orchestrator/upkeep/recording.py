@@ -62,20 +62,20 @@ def write_tasks(
                     ledger.folder.write_json(name, content)
 
 
-def note_environment(ledger: Ledger) -> None:
-    """Add this machine to ``environment.json`` unless it is listed there."""
-    noted, here = ledger.read_note("environment.json") or {}, _environment()
+def note_environment(ledger: Ledger, machine: Mapping[str, Any] | None = None) -> None:
+    """Add a machine, by default this one, to ``environment.json`` unless it is listed there."""
+    noted, here = ledger.read_note("environment.json") or {}, machine or environment()
     machines = noted.get("machines", [])
     if here not in machines:
         ledger.folder.write_json("environment.json", {"machines": [*machines, here]})
 
 
-def _environment() -> dict[str, Any]:
+def environment() -> dict[str, Any]:
     """Return versions, the project's git commit where it runs from a checkout, and the hardware."""
     return {
         "python": platform.python_version(),
         # timm is what only some backbones need: planning has imported it then.
-        "packages": {n: _version(n) for n in (*_PACKAGES, *sys.modules.keys() & {"timm"})},
+        "packages": {n: package_version(n) for n in (*_PACKAGES, *sys.modules.keys() & {"timm"})},
         "commit": _commit(),
         "system": platform.platform(),
         "processor": _processor(),
@@ -84,7 +84,8 @@ def _environment() -> dict[str, Any]:
     }
 
 
-def _version(name: str) -> str | None:
+def package_version(name: str) -> str | None:
+    """Return the version of an installed package; None where it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:

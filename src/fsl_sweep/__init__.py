@@ -5,6 +5,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ray.tune import Callback
+
     __version__: str
     from fsl_sweep.learners.loaded import load_learner
     from fsl_sweep.orchestrator.run import Run, load_benchmarks, load_run
@@ -29,6 +31,7 @@ def run_sweep(
     retry: Sequence[str] = (),
     address: str | None = None,
     listeners: "Sequence[SweepListener]" = (),
+    callbacks: "Sequence[Callback]" = (),
     laptop: bool = False,
 ) -> "Run":
     """Run what a sweep's run folder does not hold yet, and open the run.
@@ -43,7 +46,9 @@ def run_sweep(
         only: the methods to run; all by default.
         retry: ``failed``, ``diverged`` or ids: trials to run again from the beginning.
         address: a Ray cluster to join; by default Ray is started on this machine.
-        listeners: called with each trial and epoch as it happens.
+        listeners: called with each trial and epoch as it happens, in this process.
+        callbacks: Ray Tune callbacks. Copies of them run in the process that holds Ray, and see
+            BaseGen, ValGen, NovelGen, training loss and learning rate of each epoch.
         laptop: run the file's small variant, as ``--laptop`` does. It is never run unless asked
             for.
 
@@ -65,7 +70,8 @@ def run_sweep(
     folder = None if output is None else Path(output)
     prepared = prepare_variant(source, folder, overrides, only, laptop, retry=retry)
     remarks: list[str] = []
-    execute(prepared, address, lambda *_: nullcontext(listeners), remarks.append)
+    following = lambda *_: nullcontext(listeners)  # noqa: E731
+    execute(prepared, address, following, remarks.append, callbacks)
     for remark in remarks:
         warnings.warn(remark, stacklevel=2)
     return load_run(prepared.ledger.path)

@@ -57,7 +57,7 @@ def heed_signals():
 class WithoutRay:
     """Runs the trials of a job in this process; takes the place of ``execute.RayProcess``."""
 
-    def __init__(self, address=None, trials=0):
+    def __init__(self, address=None, trials=0, callbacks=b"", deadline=None):
         pass
 
     def __enter__(self):
@@ -69,21 +69,21 @@ class WithoutRay:
     def stop(self):
         pass
 
+    def finish(self, run):
+        pass
+
     def run(self, job, listeners):
         def tell(event, *arguments):
             for listener in listeners:
                 getattr(listener, event)(*arguments)
 
         use_threads(1)
-        benchmarks, main = open_benchmarks(job.plan, job.protocols), job.plan.main.id
+        benchmarks = open_benchmarks(job.plan, job.protocols)
         for trial in job.trials:
             storage = Ledger(job.run).trial(trial)
             tell("started", trial)
-            for epoch in job.epochs(trial, benchmarks):
-                if job.todo is None:
-                    tell("measured", trial, storage.read_epoch(epoch, main))
-                else:
-                    tell("measured_again", trial, epoch)
+            for record in job.steps(trial, benchmarks):
+                tell("measured" if job.todo is None else "measured_again", trial, record)
             tell("ended", trial, storage.read_end())
 
 

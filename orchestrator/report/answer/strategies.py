@@ -16,7 +16,12 @@ from fsl_sweep.orchestrator.statistics.ties import comparable
 def which_strategy(leader: Leader) -> str:
     """Say whether a change of strategy keeps the order, what choosing cost, and how to choose."""
     report = leader.report
-    usual = [ranking for ranking in report.rankings if not ranking.strategy.oracle]
+    usual = [ranking for ranking in report.rankings if ranking.strategy.usual]
+    if not usual and any(not ranking.strategy.oracle for ranking in report.rankings):
+        return (
+            "No strategy here chooses configurations by the measure by which others were stopped, "
+            "so that none is compared."
+        )
     if not usual:
         return "Every strategy here reads novel scores: none can be used where those are unknown."
     verdicts: Iterable[str] = ()
@@ -68,7 +73,9 @@ def _all(ranked: Sequence[Ranking]) -> str:
     return "Both" if len(ranked) == 2 else f"All {len(ranked)}"
 
 
-def cost(strategy: Strategy, regrets: Mapping[Strategy, float], mixture: bool) -> str:
+def cost(
+    strategy: Strategy, regrets: Mapping[Strategy, float], mixture: bool, among: str = ""
+) -> str:
     """Say what choosing by the strategy cost against the oracle, and by the others of ``regrets``.
 
     Regrets are of NovelGen: it is named where methods are compared by a ``mixture``.
@@ -78,6 +85,7 @@ def cost(strategy: Strategy, regrets: Mapping[Strategy, float], mixture: bool) -
         lower = f"the oracle's own choice scored {wording.points(-regret)} {points} lower"
         return f"Choosing by {strategy} cost nothing: {lower}"
     text = f"Choosing by {strategy} cost {wording.points(regret)} {points} against the oracle"
+    text += among
     if others := [regrets[other] for other in regrets if other != strategy]:
         low, high = (wording.points(end(others)) for end in (min, max))
         if {low, high} != {wording.points(regret)}:
@@ -88,11 +96,12 @@ def cost(strategy: Strategy, regrets: Mapping[Strategy, float], mixture: bool) -
 def _cost(leader: Leader) -> Iterable[str]:
     """Say what choosing cost, and whether that is more than the methods differ."""
     results = leader.report.over_methods.results
-    regrets = {r.strategy: r.regret.mean for r in results if not r.strategy.oracle}
+    regrets = {r.strategy: r.regret.mean for r in results if r.strategy.usual}
     if leader.strategy not in regrets:
         return
     mixture = leader.report.base_weight is not None
-    text = cost(leader.strategy, regrets, mixture)
+    among = " among finalists" if leader.report.completeness.early else ""
+    text = cost(leader.strategy, regrets, mixture, among)
     if not mixture and regrets[leader.strategy] > leader.lead > 0 and len(leader.tied) == 1:
         text += f", more than {' and '.join(leader.methods[:2])} differ"
     yield f"{text}."
@@ -100,7 +109,7 @@ def _cost(leader: Leader) -> Iterable[str]:
 
 def _verdicts(report: RunContent) -> Iterable[str]:
     """Say which strategy to choose by, or that the records do not tell."""
-    usual = [result for result in report.over_methods.results if not result.strategy.oracle]
+    usual = [result for result in report.over_methods.results if result.strategy.usual]
     if not usual:
         return
     worse = [r for r in usual if r.against_least and r.against_least.verdict == "worse"]
@@ -122,5 +131,5 @@ def _verdicts(report: RunContent) -> Iterable[str]:
 
 
 def _chose_alike(report: RunContent) -> bool:
-    usual = [cell for cell in report.summaries if not cell.strategy.oracle]
+    usual = [cell for cell in report.summaries if cell.strategy.usual]
     return len(same_choices(usual)) == len({cell.method for cell in usual})

@@ -11,7 +11,7 @@ from fsl_sweep.orchestrator.report.content import RunContent
 from fsl_sweep.orchestrator.report.document import blocks
 from fsl_sweep.orchestrator.report.over_protocols import UnderProtocol
 from fsl_sweep.orchestrator.selection.comparing.overtuning import Overtuning
-from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyComparison, StrategyResult
+from fsl_sweep.orchestrator.selection.comparing.strategies import StrategyResult
 from fsl_sweep.orchestrator.selection.methods import Summary, same_choices
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics import SelectionBootstrap
@@ -162,9 +162,14 @@ def cells_of(report: RunContent, group: Sequence[Summary]) -> dict[str, str]:
     return row | {
         "BaseGen": wording.percent(summary.base.mean),
         "ValGen": wording.percent(summary.val.mean),
-        "regret": "-" if summary.regret is None else wording.percent(summary.regret.mean),
+        _regret(report): "-" if summary.regret is None else wording.percent(summary.regret.mean),
         "novel looks": str(summary.novel_evaluations),
     }
+
+
+def _regret(report: RunContent) -> str:
+    """Return the head of the column of regret."""
+    return "regret among finalists" if report.completeness.early else "regret"
 
 
 def over(noun: str, counts: Iterable[int]) -> str:
@@ -187,7 +192,11 @@ def _explained(report: RunContent) -> str:
     if any(cell.result.over == "classes" for cell in report.resampled):
         text += f' "{wording.SELECTION}" resamples tasks and classes.'
     elsewhere = ", on other classes than these" if report.info.question.apart else ""
-    return f"{text} regret: what it lost to choosing both by NovelGen{elsewhere}."
+    text = f"{text} {_regret(report)}: what it lost to choosing both by NovelGen{elsewhere}."
+    marked = any(strategy.among_finalists for strategy in report.selected.strategies)
+    if marked and report.completeness.early is not None:
+        text += f" {wording.among_finalists(report.completeness.early)}"
+    return text
 
 
 def over_methods(report: RunContent) -> Iterable[blocks.Block]:
@@ -195,11 +204,11 @@ def over_methods(report: RunContent) -> Iterable[blocks.Block]:
     compared = report.over_methods
     results = compared.results
     if results:
-        titles = blocks.numbers(list(_result(compared, results[0])))
-        rows = strategy_rows((r.strategy, _result(compared, r).values()) for r in results)
+        titles = blocks.numbers(list(_result(report, results[0])))
+        rows = strategy_rows((r.strategy, _result(report, r).values()) for r in results)
         yield blocks.table((*STRATEGY, *titles), rows)
         verdicts = any(result.against_least is not None for result in results)
-        if not verdicts and sum(not result.strategy.oracle for result in results) > 1:
+        if not verdicts and sum(result.strategy.usual for result in results) > 1:
             few = counted(len(compared.methods), "method")
             text = f"{few} cannot show whether one strategy is better: that takes {LEAST_ROWS}."
             yield blocks.Paragraph(text, "note")
@@ -217,11 +226,12 @@ def over_methods(report: RunContent) -> Iterable[blocks.Block]:
     yield from _overtuning(report)
 
 
-def _result(compared: StrategyComparison, result: StrategyResult) -> dict[str, str]:
+def _result(report: RunContent, result: StrategyResult) -> dict[str, str]:
     """Return the numbers of a row by the name of their column."""
+    compared = report.over_methods
     noun = "method" if len(compared.methods) > 1 else "seed"
     row = {
-        "regret": wording.percent(result.regret.mean),
+        _regret(report): wording.percent(result.regret.mean),
         over(noun, [len(result.regrets)]): wording.spread(result.regret, result.regrets),
         "regret of the worst seed": wording.percent(result.worst),
         "novel looks": str(result.novel_evaluations),
@@ -238,7 +248,7 @@ def _result(compared: StrategyComparison, result: StrategyResult) -> dict[str, s
 
 def _overtuning(report: RunContent) -> Iterable[blocks.Block]:
     """Show what choosing a configuration lost."""
-    usual = [cell for cell in report.overtuning if not cell.strategy.oracle]
+    usual = [cell for cell in report.overtuning if cell.strategy.usual]
     if not usual:
         return
 

@@ -16,6 +16,7 @@ from fsl_sweep.orchestrator.report.document.forest import forest
 from fsl_sweep.orchestrator.report.document.glossary import WORDS
 from fsl_sweep.orchestrator.selection.completeness import Completeness
 from fsl_sweep.orchestrator.selection.results import LeftOut
+from fsl_sweep.orchestrator.text.durations import duration
 from fsl_sweep.orchestrator.text.printed import counted
 
 LISTED = 200
@@ -81,6 +82,7 @@ def progress(completeness: Completeness) -> Iterable[blocks.Block]:
     text = f"{counted(completeness.planned, 'trial')} planned, {completeness.done} done"
     if late := completeness.budget - completeness.stopped_early:
         text += f" ({late} stopped by {'its' if late == 1 else 'their'} budget)"
+    text += f", {completeness.early.trials} stopped early" if completeness.early else ""
     text += f", {completeness.diverged} diverged" if completeness.diverged else ""
     text += f", {completeness.failed} failed"
     if completeness.stopped_early:
@@ -94,6 +96,8 @@ def progress(completeness: Completeness) -> Iterable[blocks.Block]:
         missing = f"{completeness.missing} missing. Only complete seeds are shown; not done:"
         yield blocks.Paragraph(f"{text}, {missing}", "alarm")
         yield blocks.Bullets(tuple(map(_problem, completeness.problems)))
+    if completeness.early:
+        yield blocks.Paragraph(wording.early_stopping(completeness.early))
 
 
 def _unmeasured(report: RunContent) -> Iterable[blocks.Block]:
@@ -142,8 +146,7 @@ def _cost(report: RunContent) -> Iterable[blocks.Block]:
         train, evaluation, everywhere = cost
         over = "all trials" if everywhere else "those trials whose times were recorded"
         yield blocks.Paragraph(
-            f"{wording.duration(train)} of training and {wording.duration(evaluation)} of "
-            f"measuring, over {over}."
+            f"{duration(train)} of training and {duration(evaluation)} of measuring, over {over}."
         )
 
 

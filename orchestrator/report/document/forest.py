@@ -85,7 +85,7 @@ def _bar(report: RunContent, group: Sequence[Summary]) -> Bar:
     low, high = nan, nan
     if interval is not None and interval.n != 2:
         low, high = 100 * interval.low, 100 * interval.high
-    names = tuple(str(member.strategy) for member in group)
+    names = tuple(wording.marked(member.strategy) for member in group)
     mean, values = 100 * cell.reported.mean, [100 * c.reported_mean for c in cell.choices]
     seeds = ", ".join(f"{value:.2f}" for value in values)
     return Bar(
@@ -129,5 +129,8 @@ def _note(report: RunContent, bars: Sequence[Bar]) -> Iterable[str]:
             adds = "they need every snapshot measured."
         none = "Where there is none" if any(known) else "No intervals"
         yield f"{none}: {adds if possible else 'scores by task are not known.'}"
+    marked = any(wording.FINALISTS in name for bar in bars for name in bar.names)
+    if marked and report.completeness.early is not None:
+        yield wording.among_finalists(report.completeness.early)
     if any(len(bar.names) > 1 for bar in bars):
         yield "Strategies that chose alike share a line."

@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from fsl_sweep.orchestrator.records.measures import MEASURES
+from fsl_sweep.orchestrator.records.model import Model
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
 from fsl_sweep.orchestrator.records.snapshot import Snapshot
 from fsl_sweep.orchestrator.report.answer.answer import Answer, answer_of
@@ -39,7 +40,7 @@ _LEFT_OUT: Mapping[type, set[str]] = {
     Interval: {"confidence", "kind", "caution"},
     Selection: {"means", "scores", "base_weight", "by_score"},
     SelectionBootstrap: {"confidence"},
-    Strategy: {"oracle", "cross_validated"},
+    Strategy: {"oracle", "cross_validated", "among_finalists"},
     StrategyResult: {"regrets", "choices"},
     Summary: {"choices"},
 }
@@ -128,7 +129,7 @@ def _benchmarks(report: BenchmarksContent) -> dict[str, Any]:
             for pair in over.differences
         ]
         for known, cell in zip(together["strategies"], over.strategies, strict=True):
-            known["oracle"] = cell.strategy.oracle
+            known |= _marks(cell.strategy)
     return {
         "answer": {"sentences": list(answer_of(report).sentences)},
         "over_benchmarks": together | {"strategy": plain(report.lead)},
@@ -146,7 +147,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
 def _summary(report: RunContent, cell: Summary) -> dict[str, Any]:
     repeated = report.repeated.get((cell.method, cell.strategy))
     return plain(cell) | {
-        "oracle": cell.strategy.oracle,
+        **_marks(cell.strategy),
         "draws_nothing": cell.draws_nothing,
         "caution": cell.novel.caution,
         "novel_selection": plain(repeated and repeated.result),
@@ -175,6 +176,7 @@ def _run(report: RunContent, metric: Mapping[str, str]) -> dict[str, Any]:
         "name": info.name,
         **{key: getattr(completeness, key) for key in counts},
         "divergence": plain(completeness.divergence),
+        **({"early_stopping": plain(completeness.early)} if completeness.early else {}),
         "stopped_by_budget": completeness.budget,
         "stopped_before_snapshot": completeness.stopped_early,
         **({"proposed": plain(completeness.proposed)} if completeness.proposed else {}),
@@ -205,8 +207,13 @@ def _strategy(result: StrategyResult) -> dict[str, Any]:
     verdict = plain(result.against_least)
     if verdict is not None:
         verdict = {key: verdict[key] for key in ("verdict", "effect", "p_value", "p_adjusted")}
-    more = {"oracle": result.strategy.oracle, "caution": result.caution, "against_least": verdict}
+    more = {**_marks(result.strategy), "caution": result.caution, "against_least": verdict}
     return plain(result) | more
+
+
+def _marks(strategy: Strategy) -> dict[str, bool]:
+    among = {"among_finalists": True} if strategy.among_finalists else {}
+    return {"oracle": strategy.oracle, **among}
 
 
 def _front(front: Front) -> dict[str, Any]:
@@ -237,6 +244,8 @@ def plain(value: Any) -> Any:
         return {key: plain(member) for key, member in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [plain(member) for member in value]
+    if isinstance(value, Model):
+        return value.model_dump(mode="json")
     if not is_dataclass(value):
         return value
     left_out = _LEFT_OUT.get(type(value), ())

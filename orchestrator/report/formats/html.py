@@ -91,7 +91,7 @@ def run_shown(
     proposed: Mapping[str, tuple[int, int]],
 ) -> str:
     """Show a run: how much of it is done, its protocols, and how to go on."""
-    completeness = completeness_of(histories, 0, proposed)
+    completeness = completeness_of(histories, 0, proposed=proposed)
     texts = tuple(f"protocol {p.name}: {p.protocol.described}" for p in protocols)
     content = blocks.Document(
         headline=headline(name, completeness.complete),

@@ -112,7 +112,7 @@ def _stability(
     others = [
         list(other.values())
         for name, other in means.items()
-        if name != strategy and not name.oracle and list(other) == [m.method for m in methods]
+        if name != strategy and name.usual and list(other) == [m.method for m in methods]
     ]
     return Stability(
         strategy=strategy,

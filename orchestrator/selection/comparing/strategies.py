@@ -140,7 +140,7 @@ def _regrets(choices: Sequence[Selection]) -> np.ndarray:
 
 def least_regret(regrets: Mapping[Strategy, np.ndarray]) -> Strategy | None:
     """Return the strategy of least mean regret that is no oracle; None if all of them are."""
-    usual = [strategy for strategy in regrets if not strategy.oracle]
+    usual = [strategy for strategy in regrets if strategy.usual]
     means = comparable([float(regrets[strategy].mean()) for strategy in usual])
     return usual[int(np.argmin(means))] if usual else None
 
@@ -154,7 +154,7 @@ def against_least(
     """
     if least is None or units < LEAST_ROWS:
         return {}
-    usual = [strategy for strategy in regrets if not strategy.oracle]
+    usual = [strategy for strategy in regrets if strategy.usual]
     single, adjusted = pairwise_p_values(np.stack([regrets[s] for s in usual], axis=1))
     reference = usual.index(least)
     verdicts: dict[Strategy, Comparison] = {}

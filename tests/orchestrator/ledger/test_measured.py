@@ -1,5 +1,6 @@
 """What was measured apart from training: kills, damage, other weights, and lost weights."""
 
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -8,9 +9,12 @@ from made import DONE, FIVE_SHOT, MAIN_ID, assert_holds, flip, plan, planned, re
 from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.ledger.storage import Folder
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
+from fsl_sweep.orchestrator.records.measures import TrialEnd
+from fsl_sweep.orchestrator.records.plan import PlannedTrial
 from fsl_sweep.orchestrator.upkeep.remaining import to_measure
 
 TRIAL = planned(spec())
+LONGER = planned(spec(epochs=5))
 PROTOCOLS = (MAIN_ID, FIVE_SHOT.id)
 
 
@@ -18,12 +22,12 @@ class Killed(Exception):
     pass
 
 
-def train(storage: TrialLedger, done: set[int]) -> None:
+def train(storage: TrialLedger, done: set[int], trial: PlannedTrial = TRIAL) -> None:
     """What a trial does: it goes on after what is recorded and measured; ``done`` tells how far."""
-    if not storage.unfinished(TRIAL, MAIN_ID):
+    if not storage.unfinished(trial, MAIN_ID):
         return
-    storage.begin(TRIAL.spec)
-    for epoch in {1, 2, 3} - storage.recorded(MAIN_ID):
+    storage.begin(trial.spec)
+    for epoch in {*trial.spec.recorded_epochs} - storage.recorded(MAIN_ID):
         storage.write_epoch(record(epoch), MAIN_ID, b"weights %d" % epoch)
         done.add(epoch)
     storage.end(DONE, MAIN_ID)
@@ -89,7 +93,85 @@ def test_a_kill_between_any_two_operations_changes_no_byte_of_the_end(
         # What a kill left of single files is not read any more.
         assert all(name.startswith("epochs/") for name in after.keys() - undisturbed.keys())
     # Writes: spec, 3 x (weights, measurements, epoch), end, file, end; 3 x measurements, file, end.
-    assert kills == {"write": 18, "remove": 11}[operation]
+    assert kills == {"write": 18, "remove": 10}[operation]
+
+
+@pytest.mark.parametrize("operation", ["write", "remove"])
+def test_a_kill_of_a_trial_that_goes_on_changes_no_byte_and_loses_no_epoch(
+    tmp_path, monkeypatch, storage, operation
+):
+    """It had ended, and was measured under two protocols: what it held is there at each moment."""
+    at_once = TrialLedger(Folder(tmp_path / "at once", f"trials/{TRIAL.id}"))
+    train(at_once, set(), LONGER)
+    measure(at_once)
+    expected, original, kills, killed = content(at_once), getattr(Folder, operation), 0, True
+    expected.pop("spec.json")  # it says how far the trial was to be trained last
+    while killed:
+        shutil.copytree(tmp_path / "trials", tmp_path / str(kills) / "trials")
+        further, left = TrialLedger(Folder(tmp_path / str(kills), at_once.folder.inside)), kills
+
+        def counted(self, *arguments):
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise Killed
+            return original(self, *arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Folder, operation, counted)
+            killed = False
+            try:
+                train(further, set(), LONGER)
+                measure(further)
+            except Killed:
+                kills, killed = kills + 1, True
+        assert further.history(TRIAL, MAIN_ID).damaged == ()
+        assert_holds(further.history(TRIAL, MAIN_ID), [1, 2, 3])
+        assert further.history(TRIAL, FIVE_SHOT.id).unmeasured == 0
+        # Planned with fewer epochs again, it ends with what it has.
+        train(further, done := set())
+        assert (done, further.history(TRIAL, MAIN_ID).complete) == (set(), True)
+        train(further, set(), LONGER)
+        measure(further)
+        after = content(further)
+        assert {name: after.get(name) for name in expected} == expected
+        beside = after.keys() - expected.keys() - {"spec.json"}
+        assert all(name.startswith("epochs/") for name in beside)
+    assert kills > 12
+
+
+def test_what_follows_an_epoch_of_another_training_is_not_mixed_with_it(tmp_path):
+    """As when a trial without a state is trained again on another machine, and diverges sooner."""
+    further = TrialLedger(Folder(tmp_path, f"trials/{TRIAL.id}"))
+    train(further, set())
+    further.reopen()
+    for epoch, weights in ((1, b"weights 1"), (2, b"other")):
+        assert [*further.snapshots()] == [1, 2, 3]
+        further.write_epoch(record(epoch), MAIN_ID, weights)
+    assert [*further.snapshots()] == [1, 2]
+
+
+ENDED = {"done": 3, "stopped": 3, "diverged": 3, "budget": 3}
+READ = {
+    2: dict.fromkeys(ENDED, "done"),
+    3: dict.fromkeys(ENDED, "done"),
+    4: {**{status: status for status in ENDED}, "done": None},
+}
+
+
+@pytest.mark.parametrize("epochs", READ)
+@pytest.mark.parametrize("status", ENDED)
+def test_how_a_trial_ended_is_read_for_the_epochs_that_are_planned(tmp_path, status, epochs):
+    """What ended it after these does not concern them; that they are done, no more than these."""
+    storage = TrialLedger(Folder(tmp_path, f"trials/{TRIAL.id}"))
+    storage.begin(TRIAL.spec)
+    for epoch in (1, 2, 3):
+        storage.write_epoch(record(epoch), MAIN_ID, b"weights")
+    storage.end(TrialEnd(status, "because", trained=ENDED[status]), MAIN_ID)
+    history = storage.history(planned(spec(epochs=epochs)), MAIN_ID)
+    assert_holds(history, range(1, min(epochs, 3) + 1))
+    assert (history.end and history.end.status) == READ[epochs][status]
+    assert storage.unfinished(planned(spec(epochs=epochs)), MAIN_ID) is (history.end is None)
 
 
 def test_measurements_of_other_weights_are_not_used(storage):

@@ -174,7 +174,7 @@ def test_a_classifier_is_only_measured_in_distribution():
         "on new classes",
     )
     assert plan.trials[0].spec.benchmark.options["share_seed"] == 0
-    both = planned(*here, "M.train", "methods.IC={learner: {name: classifier}, epochs: 3}")
+    both = planned(*here, "M.train", "methods.IC={learner: {name: classifier}, batches: 3}")
     assert both.cautions == plan.cautions
     mixed = planned(*here, "M.train", "methods.PN={learner: {name: protonet}}")
     assert mixed.cautions == (

@@ -34,6 +34,7 @@ from fsl_sweep.orchestrator.selection.comparing.comparison import Ranking, confl
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics import mean_interval
 from fsl_sweep.orchestrator.text.console import SafeConsole
+from fsl_sweep.orchestrator.text.durations import duration
 
 INFO = RunInfo(
     name="omniglot-quick",
@@ -239,7 +240,7 @@ def test_wording() -> None:
     assert ", ".join(map(wording.p_value, ps)) == (
         "< 0.001, 0.012, 0.04996, 0.0499, 0.050, 0.05001, > 0.05, < 0.05"
     )
-    durations = map(wording.duration, (4.2, 42, 90, 18120))
+    durations = map(duration, (4.2, 42, 90, 18120))
     assert ", ".join(durations) == "4.2 s, 42 s, 1 min 30 s, 5 h 02 min"
 
 

@@ -66,6 +66,20 @@ def test_a_place_that_cannot_serve_is_passed_over(place, unusable, monkeypatch):
         chosen.rmdir()
 
 
+def test_a_lock_that_another_run_puts_there_meanwhile_keeps_no_folder(monkeypatch):
+    removed = module.shutil.rmtree
+
+    def sweeping(folder, **options):
+        removed(folder, **options)
+        monkeypatch.setattr(module.shutil, "rmtree", removed)
+        folder.mkdir()
+        (folder / module._OWNER).touch()
+
+    with session_folder() as folder:
+        monkeypatch.setattr(module.shutil, "rmtree", sweeping)
+    assert not folder.exists()
+
+
 def test_where_no_place_serves_each_is_named_with_its_reason(place, monkeypatch):
     monkeypatch.setattr(module, "_ROOM", 2**62)
     with pytest.raises(MachineFailure, match=r"/tmp: only [0-9]+ MB are free; .* set TMPDIR"):

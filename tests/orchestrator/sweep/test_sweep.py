@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 import torch
 from commands import ONE_CORE, in_session, living
 from made import trainable
+from noting import Noting
 from places import HELPERS
 from trained import BATCHES, content, history, run
 
@@ -23,6 +25,7 @@ from fsl_sweep.datasets.preparing.opening import open_benchmark
 from fsl_sweep.orchestrator.errors import MachineFailure
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.sweep.process import Job, RayProcess
+from fsl_sweep.orchestrator.sweep.users import pickled
 from fsl_sweep.orchestrator.sweepfile.grammar import Resources
 from fsl_sweep.orchestrator.trial.trial import use_threads
 from fsl_sweep.orchestrator.upkeep.recording import locked
@@ -95,6 +98,32 @@ def holds_a_trial(pid):
     return False
 
 
+def check_seen(path, listener, finished):
+    """Check what a user's Tune callback saw: what is recorded, on the selection tasks."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["event"] for line in lines].count("setup") == 1
+    seen = [line for line in lines if line["event"] == "result" and line["epoch"]]
+    measured = listener.of("measured")
+    assert [(line["trial"], line["epoch"]) for line in seen] == [(t, r.epoch) for t, r in measured]
+    for line, (_, record) in zip(seen, measured, strict=True):
+        assert line["method"] == "PN"
+        for name, measure in {"BaseGen": "base", "ValGen": "val", "NovelGen": "novel"}.items():
+            assert line[name] == record.scores[measure, "selection"].mean
+        for curve in ("train_loss", "learning_rate"):
+            assert line[curve] == getattr(record, curve)
+    last = {line["trial"]: line["epoch"] for line in lines if line["event"] == "complete"}
+    assert {trial.id: trial.epochs for trial in finished}.items() <= last.items()
+
+
+def check_places(listener, killed, pid, raising):
+    """Check that a failure says where it happened; give the reasons of all."""
+    reasons = dict(listener.of("failed_once"))
+    dead = "its worker died: killed without a message, as by SIGKILL"
+    assert reasons[killed.id].startswith(f"{dead} (node 127.0.0.1, pid {pid})")
+    assert re.search(r" \(node 127.0.0.1, pid \d+\)$", reasons[raising.id])
+    return reasons
+
+
 def lose_the_head(ray, job):
     """Kill the head of Ray during a job, whose workers go on until it is noticed; what Ray was.
 
@@ -138,6 +167,7 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, place, monke
     monkeypatch.setenv("TMPDIR", str(place))
     monkeypatch.setenv(*ONE_CORE)
     ports, modes, killed = set(), set(), []
+    ledger, seen = Ledger(tmp_path / "ray"), tmp_path / "seen"
 
     def look_and_kill_once(trial, record):
         ours = in_session(ray._process.pid)
@@ -151,19 +181,17 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, place, monke
 
     listener = Listener(look_and_kill_once)
     specs = [*good[:3], diverging, victim, unbuilt, hopeless, raising, mapping]
-    ledger = Ledger(tmp_path / "ray")
     ledger.path.mkdir()
-    with RayProcess(None, len(specs)) as ray:
+    with RayProcess(None, len(specs), pickled([Noting(seen)])) as ray:
         ray.run(job_of(ledger.path, specs, data, 1, retries=1), [listener])
-        held = lose_the_head(ray, job_of(tmp_path / "longer", [spec(epochs=500)], data, 1, 0))
+        check_seen(seen, listener, good)
+        held = lose_the_head(ray, job_of(tmp_path / "longer", [spec(epochs=9000)], data, 1, 0))
     assert not {*held} & living().keys()
     assert not [*tmp_path.rglob("longer/**/.unfinished*")]
     # 127.0.0.1, and the same within tcp6.
     assert ports
     assert ports <= {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}
     assert modes == {0o700}
-    assert not [*place.iterdir()]
-
     alone = without_ray(tmp_path / "alone", good, data, 1)
     for trial in good:
         assert recorded(ledger, trial, data) == recorded(alone, trial, data)
@@ -188,11 +216,9 @@ def test_trials_are_what_fresh_processes_give_bit_for_bit(tmp_path, place, monke
         assert end.reason.startswith(reason)
         assert end.reason.isprintable()
         assert ended[trial.id] == (end.status, end.reason)
-    assert killed
+    again = check_places(listener, victim, killed[0], raising)
     # A mistake of the user's is not tried again.
-    assert {trial for trial, _ in listener.of("failed_once")} == {
-        trial.id for trial in (victim, raising, mapping)
-    }
+    assert again.keys() == {trial.id for trial in (victim, raising, mapping)}
     # At most the epoch in flight is repeated: no epoch is measured more than twice.
     measured = [(trial, record.epoch) for trial, record in listener.of("measured")]
     assert {m for m in measured if m[0] != diverging.id} == {
@@ -221,6 +247,28 @@ config = {{"health_check_period_ms": 200, "health_check_failure_threshold": 3}}
 config["prestart_worker_first_driver"] = False  # nothing would run on these workers
 head = {{"num_cpus": 1, "include_dashboard": False, "_system_config": config}}
 cluster = Cluster(initialize_head=True, head_node_args=head)
+data, folder = open_benchmark("glyphs", OPTIONS, None), Path(sys.argv[1])
+
+
+def job(name, specs, cores, retries=0):
+    (folder / name).mkdir()
+    return job_of(folder / name, specs, data, cores, retries)
+
+
+# A node without the run folder: one trial runs on the head, and two are set up there in vain.
+without = {{"FSL_SWEEP_HOME": "/dev/null/none"}}
+bad = cluster.add_node(num_cpus=2, env_vars=without)
+listener, three = Listener(), [spec(seed=seed) for seed in range(3)]
+with RayProcess(cluster.address, 1) as ray:
+    ray.run(job("left-out", three, 1), [listener])
+    try:
+        ray.run(job("none", [spec()], 2), [])
+    except MachineFailure as failure:
+        none_left = str(failure)
+left_out = [text for text, in listener.of("remark")], none_left
+ends = sorted(end.status for _, end in listener.of("ended"))
+cluster.remove_node(bad)
+
 only = cluster.add_node(num_cpus=2)  # the only one that a trial of two cores fits on
 killed = []
 
@@ -232,18 +280,15 @@ def kill_once(trial, record):
         cluster.add_node(num_cpus=2)
 
 
-data = open_benchmark("glyphs", OPTIONS, None)
-trial, folder, listener = spec(epochs=4), Path(sys.argv[1]), Listener(kill_once)
+trial, listener = spec(epochs=4), Listener(kill_once)
 ledger = Ledger(folder / "cluster")
-ledger.path.mkdir()
 with RayProcess(cluster.address, 1) as ray:
-    ray.run(job_of(ledger.path, [trial], data, 2, 1), [listener])
+    ray.run(job("cluster", [trial], 2, 1), [listener])
     # Moved away while its worker writes: nothing is written where it was.
     gone, moved = folder / "gone", folder / "moved"
-    gone.mkdir()
-    longer, away = spec(epochs=500), Listener(lambda *_: gone.exists() and gone.rename(moved))
+    longer, away = spec(epochs=9000), Listener(lambda *_: gone.exists() and gone.rename(moved))
     try:
-        ray.run(job_of(gone, [longer], data, 2, 1), [away])
+        ray.run(job("gone", [longer], 2, 1), [away])
     except MachineFailure as failure:
         message = str(failure)
 assert message.startswith(f"The run folder {{gone}} is gone"), message
@@ -252,6 +297,7 @@ cluster.shutdown()
 other = without_ray(folder / "other", [trial], data, 2)
 same = recorded(ledger, trial, data) == recorded(other, trial, data)
 measured = [record.epoch for _, record in listener.of("measured")]
+print(json.dumps([left_out, ends]))
 print(json.dumps([same, len(killed), len(listener.of("failed_once")), measured]))
 """
 
@@ -261,5 +307,11 @@ def test_trials_of_a_dead_node_go_on_elsewhere_with_the_same_numbers(tmp_path):
     command = [sys.executable, "-c", script, tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert json.loads(done.stdout.splitlines()[-1]) == [True, 1, 1, [1, 2, 3, 4]]
+    *_, nodes, trials = done.stdout.splitlines()
+    assert json.loads(trials) == [True, 1, 1, [1, 2, 3, 4]]
+    (remarks, none_left), ends = json.loads(nodes)
+    assert ends == ["done"] * 3
+    (remark,) = remarks
+    assert re.match(r"node 127\.0\.0\.1 is left out: .*/dev/null/none", remark)
+    assert re.match(r"No node can run a trial \(node 127\.0\.0\.1: .*/dev/null/none", none_left)
     assert "warning: joining 127.0.0.1" not in done.stderr  # loopback needs no token

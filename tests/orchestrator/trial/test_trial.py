@@ -33,6 +33,8 @@ from fsl_sweep.orchestrator.errors import RunFolderError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.measuring.evaluator import Evaluator
 from fsl_sweep.orchestrator.measuring.snapshots import Measuring
+from fsl_sweep.orchestrator.planning.schedule import resolved_schedule
+from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.records.protocol import MAIN
 from fsl_sweep.orchestrator.records.spec import Fold
 from fsl_sweep.orchestrator.trial.training import Training
@@ -90,7 +92,7 @@ def test_a_trial_that_is_measured_again_or_resumed_is_the_same_bit_for_bit(tmp_p
         data = in_distribution(benchmark(examples=40), seed=0)
     storage, main = run(tmp_path / "uninterrupted", spec, data), main_of(data)
     assert history(storage, spec, data).complete
-    assert storage.read_resume() is None
+    assert (storage.read_resume() is not None) is (has_state and kind != "untrained")
     files, epochs = ("end.json", f"measured/{main.id}.parquet"), spec.recorded_epochs
     expected, measured = content(storage, data), [*map(storage.folder.read, files)]
     assert [*expected[0]] == [f"{epoch:04}.safetensors" for epoch in epochs]
@@ -109,6 +111,108 @@ def test_a_trial_that_is_measured_again_or_resumed_is_the_same_bit_for_bit(tmp_p
         assert (storage.read_resume() is not None) is has_state
         torch.rand(7)  # a new process has another global state
         assert resumed(storage, spec, data) == (len(epochs) - stop * has_state, expected)
+
+
+def further(spec, epochs):
+    """The same trial, trained to another epoch."""
+    return spec.model_copy(update={"epochs": epochs})
+
+
+def seen(storage, spec, data):
+    """What a report sees of a trial, and the weights of its snapshots."""
+    shown = history(storage, spec, data)
+    names = ("train_loss", "learning_rate")
+    curves = [[str(value) for value in shown.curves[name]] for name in names]
+    scores = {key: table.load().tolist() for key, table in shown.scores.items()}
+    epochs = shown.epochs.tolist()
+    weights = [storage.check_snapshot(epoch).read_bytes() for epoch in epochs]
+    return shown.end, shown.damaged, shown.complete, epochs, curves, scores, weights
+
+
+# With momentum and augmentation; Adam; inner steps; and programs.
+FURTHER = ["episodes", "batches", "maml, running", "submission", "submission without a state"]
+
+
+@pytest.mark.parametrize("kind", FURTHER)
+def test_a_trial_that_is_trained_further_is_the_one_that_is_trained_at_once(tmp_path, data, kind):
+    """And read up to fewer epochs, the one that was trained to these."""
+    spec, main = KINDS[kind], main_of(data).id
+    more, trained = further(spec, spec.epochs + 1), []
+    at_once = seen(run(tmp_path / "at once", more, data), more, data)
+    assert at_once[0].status == "done"
+    storage = run(tmp_path / "further", spec, data)
+    first = seen(storage, spec, data)
+    for longer, resumes in ((more, kind != "submission without a state"), (more, False)):
+        assert storage.resumes_after(planned(longer)) == resumes * spec.epochs
+        assert storage.unfinished(planned(longer), main)
+        trained.append(len([*Trial(longer, storage, data, main_of(data)).run()]))
+        assert seen(storage, longer, data) == at_once
+        assert seen(storage, spec, data) == first
+        assert [storage.unfinished(planned(s), main) for s in (spec, longer)] == [False, False]
+        # Once its state was pruned, all of it is trained again.
+        shutil.rmtree(tmp_path / "further")
+        run(tmp_path / "further", spec, data)
+        storage.remove_resume()
+    assert trained == [more.epochs if kind == FURTHER[-1] else 1, more.epochs]
+
+
+def test_a_schedule_or_a_stage_that_depends_on_the_epochs_makes_another_trial():
+    """Where a step is does not: a trial may be trained to before it, and beyond."""
+    stages = KINDS["meta-baseline"]
+    rates = resolved_schedule({"cosine": {}}, 0.1, 3), resolved_schedule({"cosine": {}}, 0.1, 5)
+    cosine = [trainable(schedule=rate, epochs=len(rate)) for rate in rates]
+    for few, many in (cosine, (stages, further(stages, 5))):
+        assert few.id != many.id
+    steps = KINDS["episodes"]
+    assert steps.id == further(steps, 1).id != steps.model_copy(update={"every": 2}).id
+
+
+# Epochs trained and recorded first, then epochs asked for, and how many are trained for these.
+EVERY = {"more": (3, 7, 2), "fewer": (7, 4, 0), "a last one that lacks": (7, 5, 2)}
+
+
+@pytest.mark.parametrize("case", EVERY)
+def test_of_every_second_epoch_the_last_one_may_lack_or_be_superfluous(tmp_path, data, case):
+    first, then, trained = EVERY[case]
+    every = trainable(every=2)
+    before, after = further(every, first), further(every, then)
+    expected = seen(run(tmp_path / "at once", after, data), after, data)
+    storage = run(tmp_path / "again", before, data)
+    known = seen(storage, before, data)
+    records = {epoch for spec in (before, after) for epoch in spec.recorded_epochs}
+    assert storage.unfinished(planned(after), main_of(data).id) is (trained > 0)
+    if trained:
+        run(tmp_path / "again", after, data)
+    assert seen(storage, after, data) == expected
+    assert seen(storage, before, data) == known
+    assert set(storage.snapshots()) == records if trained else {*before.recorded_epochs}
+
+
+def test_a_trial_that_is_trained_until_an_epoch_goes_on_or_is_stopped(tmp_path, data, undisturbed):
+    storage, main, trial = Ledger(tmp_path).trial(SPEC.id), main_of(data), planned(SPEC)
+    left = lambda: [storage.unfinished(trial, main.id, until) for until in (1, 2, 3, None)]  # noqa: E731
+    assert left() == [True] * 4
+    for until, ahead in ((1, [False, True, True, True]), (2, [False, False, True, True])):
+        assert [r.epoch for r in Trial(SPEC, storage, data, main).run(until)] == [until]
+        assert left() == ahead
+        assert history(storage, SPEC, data).end is None
+    storage.end(TrialEnd("stopped", "rank 3 of 3", trained=2), main.id)
+    stopped = history(storage, SPEC, data)
+    assert (stopped.end.status, stopped.complete, stopped.epochs.tolist()) == (
+        "stopped",
+        False,
+        [1, 2],
+    )
+    assert left() == [False] * 4
+    # To as many epochs as it has, it was trained as planned.
+    assert history(storage, further(SPEC, 2), data).complete
+    storage.reopen()
+    assert left() == [False, False, True, True]
+    assert resumed(storage, SPEC, data) == (1, undisturbed)
+
+
+def test_what_keeps_no_snapshot_keeps_no_state(tmp_path, data):
+    assert run(tmp_path, SPEC, data, keep="none").resume_size() == 0
 
 
 @pytest.mark.parametrize("state", ["refused", "no tensor"])

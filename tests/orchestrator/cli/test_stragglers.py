@@ -1,0 +1,58 @@
+"""``status`` names the trials that lag behind, while a run is active."""
+
+import os
+import re
+import time
+
+import made
+import pytest
+from commands import TINY, finished
+
+from fsl_sweep.orchestrator.cli import invoke, run_folder
+from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.upkeep.recording import locked
+
+
+@pytest.fixture
+def lagging(tmp_path):
+    """A run that is active, with three trials that have no end: how long ago they were heard of."""
+    ledger = Ledger(finished(tmp_path / "run", TINY))
+    late, begun, waiting, *_ = ledger.planned().specs
+    # Five minutes for each record, whatever it took.
+    for trial in ledger.planned().specs:
+        end = ledger.trial(trial).folder.read_json("end.json")
+        end["epochs"]["train_seconds"] = [300.0] * 3
+        made.forge(ledger.path, f"trials/{trial}/end.json", end)
+    now = time.time()
+    os.utime(ledger.path / "plan.json", (now - 7200, now - 7200))
+    for trial, ago in ((late, 5400), (begun, 60), (waiting, 9000)):
+        folder = ledger.trial(trial).folder
+        folder.remove("end.json")
+        os.utime(folder.path / "spec.json", (now - ago, now - ago))
+    with locked(ledger):
+        yield ledger, late
+
+
+def test_only_trials_that_run_and_are_late_are_named(lagging, capsys):
+    ledger, late = lagging
+    assert invoke(["status", str(ledger.path)]) == 1
+    out = capsys.readouterr().out
+    assert "running now: process" in out
+    (line,) = [line for line in out.splitlines() if "lags behind" in line]
+    assert re.fullmatch(
+        rf"  {late}  .*: lags behind, no record for 1 h \d\d min; its method takes "
+        r"5 min 0\d s for one",
+        line,
+    )
+
+
+def test_it_watches_until_no_run_is_active(lagging, capsys, monkeypatch):
+    ledger, _ = lagging
+    rounds = iter([None, None])
+    monkeypatch.setattr(run_folder.time, "sleep", lambda _: next(rounds))
+    monkeypatch.setattr(
+        "fsl_sweep.orchestrator.ledger.lock.holder_of",
+        lambda _, left=[1, 2, 3]: left and left.pop(),
+    )
+    invoke(["status", str(ledger.path), "--watch"])
+    assert capsys.readouterr().out.count("planned\n") == 2

@@ -103,8 +103,8 @@ class MethodSearch:
         self, number: int, points: tuple[Values, ...], history: Sequence[Outcome]
     ) -> Proposals:
         searcher = origin(self._search.name)
-        told = tuple(history)
-        return Proposals(self.method, number, self.of, searcher, self._seed, points, told)
+        before = tuple(history)
+        return Proposals(self.method, number, self.of, searcher, self._seed, points, before)
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Recorded:
                 f"{self.ledger.path} holds another search for configurations of {method}: its "
                 "axes, what it trains, the searcher, its metric or the seed have changed since, "
                 "and one search cannot go on as another. Restore them, or choose another folder "
-                "with -o; `configurations`, `round` and `seeds` may change."
+                "with -o; `configurations`, `round`, `seeds` and `epochs` may change."
             )
 
 

@@ -97,8 +97,8 @@ class Proposals:
 
     def follows(self, before: Searched) -> bool:
         """Tell whether this is the next round of a search."""
-        told = tuple(outcome.values for outcome in self.history)
-        here = (self.of, self.round, told)
+        points = tuple(outcome.values for outcome in self.history)
+        here = (self.of, self.round, points)
         return here == (before.of, len(before.rounds) + 1, before.points)
 
     def to_plain(self) -> dict[str, Any]:

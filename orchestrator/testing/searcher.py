@@ -53,8 +53,8 @@ class SearcherContract:
         """Propose where all scores are equal, where some diverged, and where all did."""
         history = self._history(AXES, 16)
         for scores in ([0.5] * 16, [0.5, None] * 8, [None] * 16, [-1e6, 0.0] * 8):
-            told = [Outcome(o.values, s) for o, s in zip(history, scores, strict=True)]
-            assert len(self._propose(AXES, told, 4, 0)) == 4
+            scored = [Outcome(o.values, s) for o, s in zip(history, scores, strict=True)]
+            assert len(self._propose(AXES, scored, 4, 0)) == 4
 
     def _history(self, axes: Axes, count: int) -> list[Outcome]:
         """Return some configurations with scores, of which every fifth diverged."""

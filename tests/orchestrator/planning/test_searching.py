@@ -88,6 +88,7 @@ def test_a_plan_without_a_search_says_nothing_of_one():
         "search.configurations=9",
         "search.round=2",
         "seeds=[0, 1, 2]",
+        "defaults.epochs=5",
         "measure={other: {episode: {shot: 2}}}",
         "scheduler={name: halving, grace: 1, finalists: 1}",
     ],
@@ -104,7 +105,7 @@ def test_what_a_search_may_go_on_with(change):
         "search.name=sobol",
         "search.metric=base",
         "seed=1",
-        "defaults.epochs=5",
+        "defaults.batches=5",
     ],
 )
 def test_what_makes_another_search(change):

@@ -159,10 +159,13 @@ class Measurements:
         self.folder.write(compacted_name(protocol), data)
         return hashlib.sha256(data).hexdigest(), columns.plain_summary(table)
 
-    def expand(self, protocol: str, checksum: str) -> None:
-        """Write a file for each snapshot in the compacted file, if that is undamaged."""
+    def expand(self, protocol: str, checksum: str, epochs: int) -> None:
+        """Write a file for each of at most so many snapshots in the compacted file, if it is whole.
+
+        A damaged one is left.
+        """
         try:
-            file = _parquet(self.folder, compacted_name(protocol), checksum)
+            file = _parquet(self.folder, compacted_name(protocol), checksum, epochs)
             table = columns.read_columns(file)
         except (Damaged, ValueError):
             return

@@ -81,7 +81,7 @@ class TrialLedger:
         content = self._content()
         if content.end is not None and not content.end.retriable:
             for protocol, checksum in content.compacted.items():
-                self.measurements.expand(protocol, checksum)
+                self.measurements.expand(protocol, checksum, len(content.weights))
             self.training.expand()
         self.folder.remove(END)
         for name in self.measurements.compacted():  # their checksums were in the end that is gone

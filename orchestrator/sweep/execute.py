@@ -132,7 +132,7 @@ def execute(
             notify(remark)
         for remark in [] if complete else scheduler_remarks(plan):
             notify(remark)
-        pending = [*advance(ledger, plan, chosen, complete)]
+        pending = [*advance(ledger, plan, chosen, complete, notify=notify)]
         if pending and plan.keep != "all":
             notify(f"keep: {plan.keep}. {LOST[plan.keep]}")
         config = prepared.sweep.config
@@ -241,7 +241,7 @@ class _Jobs:
                 for listener in heard:
                     listener.ended(trial, end)
 
-            while may := advance(self.ledger, self.plan, chosen, self.whole, stopped):
+            while may := advance(self.ledger, self.plan, chosen, self.whole, stopped, self.notify):
                 if may.items() <= tried:
                     break
                 self._on_ray([*may], heard, until=may)

@@ -3,12 +3,13 @@
 Everything is decided from what is recorded (`decide`), and what was decided can be decided again.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import TrialEnd
-from fsl_sweep.orchestrator.records.plan import Plan
+from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.selection.stopping.decisions import Decisions, decide
+from fsl_sweep.orchestrator.text.printed import counted
 
 
 def advance(
@@ -17,6 +18,7 @@ def advance(
     trials: Collection[str],
     whole: bool = False,
     stopped: Callable[[str, TrialEnd], None] = lambda *_: None,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> dict[str, int]:
     """Stop the trials that the plan's scheduler stops now; return those to train, and how far.
 
@@ -26,6 +28,7 @@ def advance(
         trials: ids of those that are to be run.
         whole: whether to train everything all the same, also what was stopped.
         stopped: called with each trial that is stopped now, and its end.
+        notify: called where trials that had been stopped go on.
 
     Raises:
         MachineFailure: what is decided cannot be recorded.
@@ -34,19 +37,35 @@ def advance(
     if plan.scheduler is not None and not whole:
         histories = ledger.histories(plan, plan.main.id, plan.main.id, checked=False)
         decisions = decide(plan, plan.scheduler, histories)
-    may: dict[str, int] = {}
+    going: list[PlannedTrial] = []
     for planned in {trial.id: trial for trial in plan.trials if trial.id in trials}.values():
         storage, reason = ledger.trial(planned.id), decisions.stopped.get(planned.id)
+        if reason is None:
+            going.append(planned)
+        elif (end := storage.read_end()) is None or end.retriable:
+            end = TrialEnd("stopped", reason, trained=max(storage.snapshots(), default=0))
+            storage.end(end, plan.main.id)
+            stopped(planned.id, end)
+    for remark in _reopened(ledger, going):
+        notify(remark)
+    until = {trial.id: decisions.until.get(trial.id, trial.spec.epochs) for trial in going}
+    return {
+        trial.id: until[trial.id]
+        for trial in going
+        if ledger.trial(trial.id).unfinished(trial, plan.main.id, until[trial.id])
+    }
+
+
+def _reopened(ledger: Ledger, trials: Iterable[PlannedTrial]) -> Iterator[str]:
+    """Set aside that some of these trials were stopped, so that they go on; say how many."""
+    after: list[int] = []
+    for trial in trials:
+        storage = ledger.trial(trial.id)
         end = storage.read_end()
-        if reason is not None:
-            if end is None or end.retriable:
-                end = TrialEnd("stopped", reason)
-                storage.end(end, plan.main.id)
-                stopped(planned.id, end)
-            continue
         if end is not None and end.status == "stopped":
             storage.reopen()
-        until = decisions.until.get(planned.id, planned.spec.epochs)
-        if storage.unfinished(planned, plan.main.id, until):
-            may[planned.id] = until
-    return may
+            after.append(storage.resumes_after(trial.spec))
+    if after:
+        text = f"{counted(len(after), 'trial')} that had been stopped go on"
+        again = after.count(0)
+        yield f"{text}{f', {again} from the beginning: no state was kept' if again else ''}."

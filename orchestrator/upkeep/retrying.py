@@ -47,26 +47,6 @@ def set_aside(
         )
 
 
-def reopen(ledger: Ledger, plan: Plan, trials: Collection[str]) -> Iterator[str]:
-    """Set aside that these trials were stopped, so that they go on; say so of each.
-
-    They go on from their state, or from the beginning where it was pruned. Others are left alone.
-    """
-    planned = {trial.id: trial for trial in plan.trials if trial.id in trials}
-    for name, trial in planned.items():
-        storage = ledger.trial(name)
-        end = storage.read_end()
-        if end is None or end.status != "stopped":
-            continue
-        storage.reopen()
-        epoch = storage.resumes_after(trial.spec)
-        after = f"after epoch {epoch}" if epoch else "from the beginning: its state was pruned"
-        yield (
-            f"{trial.method} (trial {name}, seed {trial.spec.seed}) goes on {after}; it "
-            f"{_ended(end)}."
-        )
-
-
 def _ended(end: TrialEnd | None) -> str:
     if end is None:
         return "had not ended"

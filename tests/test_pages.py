@@ -38,6 +38,7 @@ NOT_RUN = {
     ("docs/cluster.md", "docker build"): CLUSTER,
     ("docs/cluster.md", "ray "): CLUSTER,
     ("docs/cluster.md", "kubectl "): CLUSTER,
+    ("docs/cluster.md", "import fsl_sweep"): "test_sweep.py runs such a callback on Ray",
     ("docs/pretrained.md", "import torch"): "test_documentation.py runs it in a new interpreter",
     ("docs/run-folder.md", "RUN/"): "a drawing of a folder",
     ("docs/use-a-model.md", ""): "test_documentation.py runs it, and looks at the answers",

@@ -305,7 +305,7 @@ class TrialLedger:
         content = self._content()
         with suppress(Damaged):
             places = [*content.damaged]
-            for protocol in self.measurements.protocols():
+            for protocol in sorted({*self.measurements.protocols(), *content.compacted}):
                 places += self._measured(protocol, content).damaged
             return [*dict.fromkeys(places)]
         return [*content.damaged, self.folder.place(MEASURED)]

@@ -179,9 +179,9 @@ class TrialHistory:
     def complete(self) -> bool:
         """Return whether its outcome is known, and all of its snapshots are measured.
 
-        It ended as planned, by its budget after an epoch, was stopped by a rule, or diverged.
+        It ended as planned, by its budget after an epoch, or diverged.
         """
-        ended = self.end is not None and self.end.status in ("done", "stopped", "budget")
+        ended = self.end is not None and self.end.status in ("done", "budget")
         return (self.diverged or (ended and len(self.epochs) > 0)) and not self.unmeasured
 
     @property

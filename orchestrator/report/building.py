@@ -24,13 +24,13 @@ from fsl_sweep.orchestrator.selection.comparing.overtuning import overtuning_of
 from fsl_sweep.orchestrator.selection.comparing.power import PowerAnalysis, plan_next
 from fsl_sweep.orchestrator.selection.comparing.stability import stability_of
 from fsl_sweep.orchestrator.selection.comparing.strategies import compare_strategies
-from fsl_sweep.orchestrator.selection.completeness import complete_replicates
+from fsl_sweep.orchestrator.selection.completeness import complete_replicates, gaps_of
 from fsl_sweep.orchestrator.selection.ensembles import Answers, ensembles_of
 from fsl_sweep.orchestrator.selection.evidence import USUAL, Evidence
 from fsl_sweep.orchestrator.selection.methods import Summary, rank_correlations
 from fsl_sweep.orchestrator.selection.question import Question
 from fsl_sweep.orchestrator.selection.resample import ClassLists
-from fsl_sweep.orchestrator.selection.select import LeftOut, Selected, why_unusable
+from fsl_sweep.orchestrator.selection.select import LeftOut, Selected
 from fsl_sweep.orchestrator.selectors import (
     HYPERPARAMETER_SELECTORS,
     SNAPSHOT_SELECTORS,
@@ -180,11 +180,7 @@ def _without_loss(trial: TrialHistory) -> bool:
 
 
 def _torn(histories: Sequence[TrialHistory]) -> tuple[LeftOut, ...]:
-    return tuple(
-        LeftOut.of(trial, reason)
-        for trial in histories
-        if trial.fold is None and (reason := why_unusable(trial)) is not None
-    )
+    return tuple(gaps_of(trial for trial in histories if trial.fold is None))
 
 
 def _needs(evidence: Evidence) -> tuple[PowerAnalysis, ...]:

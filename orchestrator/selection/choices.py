@@ -10,7 +10,6 @@ import numpy as np
 
 from fsl_sweep.orchestrator.errors import SelectionError
 from fsl_sweep.orchestrator.records.measures import TrialHistory
-from fsl_sweep.orchestrator.records.scheduler import Scheduler
 from fsl_sweep.orchestrator.selection.candidates import candidates_of, leaves_nothing
 from fsl_sweep.orchestrator.selection.completeness import FoldTrials, replicates_of
 from fsl_sweep.orchestrator.selectors import (
@@ -38,12 +37,8 @@ class Chosen:
         folds: the trials of class folds.
     """
 
-    def __init__(
-        self, histories: Iterable[TrialHistory], scheduler: Scheduler | None = None
-    ) -> None:
-        every = list(histories)
-        by_rule = scheduler is not None and any(trial.stopped for trial in every)
-        self.stopped_by = scheduler.metric if scheduler and by_rule else None
+    def __init__(self, histories: Iterable[TrialHistory], stopped_by: str | None = None) -> None:
+        every, self.stopped_by = list(histories), stopped_by
         self.planned = [t for t in every if t.fold is not None or not leaves_nothing(t)]
         self.replicates = {
             replicate: [trial for trial in trials if not leaves_nothing(trial)]

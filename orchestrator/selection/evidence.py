@@ -87,7 +87,9 @@ class Evidence:
     @cached_property
     def chosen(self) -> Chosen:
         """Return the choices of snapshot selectors in the complete seeds."""
-        return Chosen(complete_replicates(self.histories), self._scheduler)
+        stopped = self._scheduler is not None and any(trial.stopped for trial in self.histories)
+        by = self._scheduler.metric if self._scheduler and stopped else None
+        return Chosen(complete_replicates(self.histories), by)
 
     @cached_property
     def selected(self) -> Selected:

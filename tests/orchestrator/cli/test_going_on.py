@@ -27,9 +27,9 @@ def runs(tmp_path_factory):
     """Runs that are done: of three epochs, of four, and of three by a former version."""
     place, plan = tmp_path_factory.mktemp("runs"), plan_sweep.plan_sweep
 
-    def formerly(sweep):
+    def formerly(*arguments):
         """The plan with the ids that depend on the epochs."""
-        made = plan(sweep)
+        made = plan(*arguments)
         return replace(made, trials=tuple(trial.formerly for trial in made.trials))
 
     three = finished(place / "three", SWEEP)
@@ -116,7 +116,7 @@ def test_a_folder_of_a_former_version_is_read_and_gone_on_with(command):
 def test_what_a_rule_stopped_is_an_outcome_and_no_candidate(command, snapshot):
     """Without a scheduler that is set aside: it goes on."""
     ledger, at_once = Ledger(Path("three")), report("four")
-    plan = ledger.planned()
+    plan = ledger.write_plan(Ledger(Path("four")).planned(), Path("four/sweep.yaml").read_text())
     worse = [trial for trial in plan.trials if trial.configuration == plan.trials[0].configuration]
     for trial in worse:
         storage = ledger.trial(trial.id)

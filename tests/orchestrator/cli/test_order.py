@@ -98,7 +98,11 @@ def test_a_larger_network_is_said_again_and_what_is_not_kept(run):
     takes = "A snapshot of {} takes {} on the disk, and all 6 of this run about {}, of which "
     assert small.startswith(takes.format("PN", on_disk(sizes["PN"]), on_disk(6 * sizes["PN"])))
     total = on_disk(3 * sum(sizes.values()))
-    assert large == takes.format("RR", on_disk(sizes["RR"]), total) + "`keep: last` leaves fewer."
+    state = max(path.stat().st_size for path in RUN.glob("trials/*/resume.state"))
+    assert large == (
+        f"{takes.format('RR', on_disk(sizes['RR']), total)}`keep: last` leaves fewer. The state "
+        f"that each trial goes on from takes {on_disk(state)} more."
+    )
     _, out, _, _ = run(None, "--dry-run")
     assert "weights: how much they take is said after the first epoch (keep: last)\n" in out
 

@@ -94,6 +94,7 @@ def test_an_ended_trial_leaves_no_empty_folders(finished):
     main = Ledger(finished).planned().main.id
     weights = [f"snapshots/000{epoch}.safetensors" for epoch in (1, 2, 3)]
     expected = {"spec.json", "end.json", "measured", f"measured/{main}.parquet", "snapshots"}
+    expected.add("resume.state")
     for trial in (finished / "trials").iterdir():
         there = {path.relative_to(trial).as_posix() for path in trial.rglob("*")}
         assert there == expected.union(weights)

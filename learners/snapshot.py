@@ -8,7 +8,6 @@ is in it: parts are found by their names in the catalogues.
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Self
 
 import safetensors.torch
@@ -28,15 +27,13 @@ from torch.nn.parameter import is_lazy
 from fsl_sweep.learners.backbones.weights import differences
 from fsl_sweep.learners.base import Learner
 from fsl_sweep.learners.building import build_learner
+from fsl_sweep.orchestrator.catalogue import version_of
 from fsl_sweep.orchestrator.errors import BadData, UserError
 from fsl_sweep.orchestrator.text.printed import one_line
 
 KEY = "fsl-sweep"
 
-try:
-    VERSION = version(KEY)
-except PackageNotFoundError:  # a source tree that was never installed
-    VERSION = "0+unknown"
+VERSION = version_of(KEY) or "0+unknown"  # of a source tree that was never installed
 
 
 class Description(BaseModel):

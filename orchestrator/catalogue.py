@@ -11,12 +11,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from typing import Any, Generic, TypeVar
 
 from fsl_sweep.orchestrator.errors import FslSweepError, PluginError, UnknownName, in_one_line
 
 T = TypeVar("T")
+
+
+@cache
+def version_of(package: str) -> str | None:
+    """Return the version of an installed package; None where it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 @dataclass(frozen=True)

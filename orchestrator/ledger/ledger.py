@@ -322,16 +322,13 @@ class Ledger:
             for planned in plan.trials
         ]
 
-    def pending(self, plan: Plan, until: int | None = None) -> dict[str, TrialSpec]:
-        """Return the planned trials that have not ended, or whose failure is worth another try.
-
-        With ``until`` only those that lack one of the epochs that are recorded up to it.
-        """
+    def pending(self, plan: Plan) -> dict[str, TrialSpec]:
+        """Return the planned trials that have not ended, or whose failure is worth another try."""
         main = plan.main.id if plan.main.fingerprint else None
         return {
             planned.id: planned.spec
             for planned in plan.trials
-            if self.trial(planned.id).unfinished(planned, main, until)
+            if self.trial(planned.id).unfinished(planned, main)
         }
 
     def resumed(self, pending: Mapping[str, TrialSpec]) -> dict[str, int]:

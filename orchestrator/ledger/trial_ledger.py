@@ -140,8 +140,8 @@ class TrialLedger:
     def read_resume(self) -> bytes | None:
         """Read the state to resume from; None where ``check_resume`` gives none or raises."""
         with suppress(Damaged):
-            found = self.check_resume()
-            return found and found[1]
+            state = self.check_resume()
+            return state and state[1]
         return None
 
     def check_resume(self) -> tuple[int, bytes] | None:

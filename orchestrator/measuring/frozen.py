@@ -9,7 +9,6 @@ import hashlib
 import os
 import platform
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from fsl_sweep.learners.backbones.dropblock import DropSchedule
 from fsl_sweep.learners.base import EmbeddingLearner
 from fsl_sweep.learners.shapes import Features
 from fsl_sweep.learners.snapshot import VERSION
+from fsl_sweep.orchestrator.catalogue import version_of
 from fsl_sweep.orchestrator.measuring.images import PoolImages
 
 _LIBRARIES = ("torch", "torchvision", "timm")
@@ -76,7 +76,7 @@ def _key(backbone: Backbone, images: PoolImages) -> str:
             "state": _state_digest(backbone),
             "images": images.preparation,
             "version": VERSION,
-            "libraries": {name: _version(name) for name in _LIBRARIES},
+            "libraries": {name: version_of(name) for name in _LIBRARIES},
             "build": torch.__config__.show(),
             "threads": torch.get_num_threads(),
             "deterministic": torch.get_deterministic_debug_mode(),
@@ -98,13 +98,6 @@ def _state_digest(backbone: Backbone) -> str:
             digest.update(canonical_digest(head).encode())
             digest.update(tensor.detach().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 @cache

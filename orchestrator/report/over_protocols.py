@@ -38,11 +38,11 @@ def over_protocols(
     One that the sweep file does not ask for is left out if it lacks a snapshot in each cell of the
     table, unless it is the ``known`` one of the report.
     """
-    found = [
-        known if one.id == known.planned.id else _under(one, selected, read(one, selected.trials))
-        for one in _ordered(protocols)
-    ]
-    return tuple(one for one in found if one.summaries or one.planned.asked or one is known)
+    results = (
+        known if p.id == known.planned.id else _under(p, selected, read(p, selected.trials))
+        for p in _ordered(protocols)
+    )
+    return tuple(r for r in results if r.summaries or r.planned.asked or r is known)
 
 
 def _under(
@@ -56,7 +56,7 @@ def _under(
 
 
 def _ordered(protocols: Sequence[PlannedProtocol]) -> list[PlannedProtocol]:
-    families = [one.name.partition("(")[0] for one in protocols]
+    families = [protocol.name.partition("(")[0] for protocol in protocols]
     first = {name: families.index(name) for name in families}
     pairs = sorted(
         zip(families, protocols, strict=True),

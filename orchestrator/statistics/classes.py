@@ -9,26 +9,6 @@ import numpy as np
 from fsl_sweep.orchestrator.statistics.intervals import FEW_TASKS, Interval, mean_interval
 
 
-@dataclass(frozen=True)
-class ClassAccuracy:
-    """The accuracy of a class's queries in [0, 1]: mean over the tasks that query it."""
-
-    label: int
-    accuracy: Interval
-
-
-@dataclass(frozen=True)
-class Confusion:
-    """The share of a class's queries, in [0, 1], that are answered as another class.
-
-    Mean over the tasks that query ``label`` and in which ``answer`` is a possible answer.
-    """
-
-    label: int
-    answer: int
-    share: Interval
-
-
 @dataclass(frozen=True, eq=False)
 class Answers:
     """What snapshots answer to the queries of tasks that they have in common.
@@ -50,21 +30,26 @@ class Answers:
     among_all: bool = False
 
     @property
-    def accuracies(self) -> list[ClassAccuracy]:
-        """Return the accuracy of each class, the hardest first; those in few tasks last."""
+    def accuracies(self) -> dict[int, Interval]:
+        """Return the accuracy of each class in [0, 1], mean over the tasks that query it.
+
+        The hardest comes first; classes in few tasks come last.
+        """
         (label, _), cell, queries = self._cells
         right = (self.answers == self.label).mean(axis=0)
         shares = np.bincount(cell, right) / queries
-        rows = [ClassAccuracy(c, mean_interval(shares[label == c])) for c in np.unique(label)]
-        rows.sort(key=lambda row: (row.accuracy.n < FEW_TASKS, row.accuracy.mean))
-        return rows
+        rows = {int(c): mean_interval(shares[label == c]) for c in np.unique(label)}
+        return dict(sorted(rows.items(), key=lambda row: (row[1].n < FEW_TASKS, row[1].mean)))
 
     @property
-    def confusions(self) -> list[Confusion]:
-        """Return each pair that is confused at all, the most confused first; as ``accuracies``."""
-        rows = list(self._confused())
-        rows.sort(key=lambda row: (row.share.n < FEW_TASKS, -row.share.mean))
-        return rows
+    def confusions(self) -> dict[tuple[int, int], Interval]:
+        """Return for each class and answer that are confused at all the share of its queries.
+
+        In [0, 1], mean over the tasks that query the class and in which the answer is possible.
+        The most confused come first; pairs in few tasks come last.
+        """
+        rows = dict(self._confused())
+        return dict(sorted(rows.items(), key=lambda row: (row[1].n < FEW_TASKS, -row[1].mean)))
 
     @cached_property
     def _cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -73,7 +58,7 @@ class Answers:
         cells, cell, queries = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)
         return cells, cell.ravel(), queries
 
-    def _confused(self) -> Iterator[Confusion]:
+    def _confused(self) -> Iterator[tuple[tuple[int, int], Interval]]:
         (label, task), cell, queries = self._cells
         _, query = wrong = np.nonzero(self.answers != self.label)
         keys = np.stack([self.label[query], self.answers[wrong], cell[query]])
@@ -86,7 +71,7 @@ class Answers:
             both = self._with(tasks_of[first], second)
             values = np.zeros(both)  # of the other tasks with both, in any order
             values[: len(confused)] = confused
-            yield Confusion(first, second, mean_interval(values))
+            yield (first, second), mean_interval(values)
 
     def _with(self, tasks: np.ndarray, label: int) -> int:
         """Count the tasks in which a class is a possible answer."""

@@ -72,12 +72,12 @@ def moderated(variances: Sequence[SeedVariance]) -> list[SeedVariance]:
     prior, scale = prior_of(np.array([variance.value for variance in lent]), freedoms)
     total = float(freedoms.sum())
 
-    def of(own: SeedVariance) -> SeedVariance:
-        if not own.known or own.freedom == inf:
-            return own
-        weight = 1.0 if prior == inf else prior / (prior + own.freedom)
-        value = max(own.value, weight * scale + (1 - weight) * own.value)
-        return SeedVariance(value, min(prior + own.freedom, total), prior, len(lent))
+    def of(variance: SeedVariance) -> SeedVariance:
+        if not variance.known or variance.freedom == inf:
+            return variance
+        weight = 1.0 if prior == inf else prior / (prior + variance.freedom)
+        value = max(variance.value, weight * scale + (1 - weight) * variance.value)
+        return SeedVariance(value, min(prior + variance.freedom, total), prior, len(lent))
 
     return [of(variance) for variance in variances]
 

@@ -3,8 +3,9 @@
 The tasks are drawn again from the data. Answers that are not recorded need torch and the weights.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -18,11 +19,7 @@ from fsl_sweep.orchestrator.report.figures.panel import Figure
 from fsl_sweep.orchestrator.selection.evidence import Evidence
 from fsl_sweep.orchestrator.selection.results import Strategy
 from fsl_sweep.orchestrator.statistics import Interval
-from fsl_sweep.orchestrator.statistics.classes import (
-    Answers,
-    ClassAccuracy,
-    Confusion,
-)
+from fsl_sweep.orchestrator.statistics.classes import Answers
 from fsl_sweep.orchestrator.statistics.intervals import FEW_TASKS
 from fsl_sweep.orchestrator.studies.base import (
     Drawings,
@@ -57,14 +54,14 @@ class MethodClasses:
     Attributes:
         name: of the method, with its complete seeds where some are missing.
         snapshots: of each seed.
-        accuracies: of each class, the hardest first; those in few tasks last.
-        confusions: each pair that is confused at all, the most confused first; likewise.
+        accuracies: of each class by label, as of `Answers`.
+        confusions: the share of a class's queries with each wrong answer, as of `Answers`.
     """
 
     name: str
     snapshots: tuple[Snapshot, ...]
-    accuracies: Sequence[ClassAccuracy] = field(repr=False)
-    confusions: Sequence[Confusion] = field(repr=False)
+    accuracies: Mapping[int, Interval] = field(repr=False)
+    confusions: Mapping[tuple[int, int], Interval] = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -174,7 +171,7 @@ class Classes(Study[ClassesOptions, ByClass]):
         """Draw the accuracy of the hardest classes of each method."""
         panels = [
             replace(
-                panel_of([_bar(result, row) for row in _first(result, method)], "accuracy, %"),
+                panel_of([_bar(*row) for row in _first(result, method)], "accuracy, %"),
                 title=method.name,
             )
             for method in result.methods
@@ -255,18 +252,20 @@ def _method(name: str, snapshots: Sequence[Snapshot], answering: _Answering) -> 
 
 def _said(result: ByClass, method: MethodClasses) -> str:
     """Say ``PN: hardest class A (41.20 +- 3.10 %), easiest B (...); most confused A with C``."""
-    enough = [row for row in method.accuracies if row.accuracy.n >= FEW_TASKS]
+    enough = [(c, accuracy) for c, accuracy in method.accuracies.items() if accuracy.n >= FEW_TASKS]
     if not enough:
         return (
             f"{method.name}: no class is in {FEW_TASKS} tasks or more; `fsl-sweep measure` with "
             "--tasks measures more."
         )
-    ends = [f"{result.names[r.label]} ({_percent(r.accuracy)} %)" for r in (enough[0], enough[-1])]
+    ends = [
+        f"{result.names[c]} ({_percent(accuracy)} %)" for c, accuracy in (enough[0], enough[-1])
+    ]
     said = f"{method.name}: hardest class {ends[0]}, easiest {ends[1]}"
-    pair = next(iter(method.confusions), None)
-    if pair is not None and pair.share.n >= FEW_TASKS:
-        first, second = result.names[pair.label], result.names[pair.answer]
-        said += f"; most confused: {first} is answered as {second} ({_percent(pair.share)} %)"
+    for (label, answer), share in islice(method.confusions.items(), 1):
+        if share.n >= FEW_TASKS:
+            first, second = result.names[label], result.names[answer]
+            said += f"; most confused: {first} is answered as {second} ({_percent(share)} %)"
     return f"{said}."
 
 
@@ -274,14 +273,13 @@ def _shown(result: ByClass, method: MethodClasses) -> Iterator[blocks.Block]:
     """Give the table of the hardest classes, and of the most confused pairs."""
     columns = blocks.words("class") + blocks.numbers(["accuracy, %", "tasks"])
     rows = [
-        (result.names[row.label], _percent(row.accuracy), f"{row.accuracy.n:,}")
-        for row in _first(result, method)
+        (name, _percent(accuracy), f"{accuracy.n:,}") for name, accuracy in _first(result, method)
     ]
     yield blocks.Paragraph(_title("The hardest", rows, method.accuracies, "class"), "heading")
     yield blocks.table(columns, rows)
     pairs = [
-        (result.names[row.label], result.names[row.answer], _percent(row.share), f"{row.share.n:,}")
-        for row in method.confusions[: result.options.top]
+        (result.names[label], result.names[answer], _percent(share), f"{share.n:,}")
+        for (label, answer), share in islice(method.confusions.items(), result.options.top)
     ]
     if pairs:
         title = _title("The most confused", pairs, method.confusions, "pair")
@@ -295,20 +293,19 @@ def _shown(result: ByClass, method: MethodClasses) -> Iterator[blocks.Block]:
         )
 
 
-def _title(first: str, shown: Sequence[Any], every: Sequence[Any], noun: str) -> str:
+def _title(first: str, shown: Sequence[Any], every: Mapping[Any, Any], noun: str) -> str:
     of = counted(len(every), noun, f"{noun}es" if noun == "class" else None)
     return f"{first} {len(shown)} of {of}" if len(shown) < len(every) else f"{first} first: {of}"
 
 
-def _first(result: ByClass, method: MethodClasses) -> Sequence[ClassAccuracy]:
-    return method.accuracies[: result.options.top]
+def _first(result: ByClass, method: MethodClasses) -> Iterator[tuple[str, Interval]]:
+    """Yield the hardest classes by their names."""
+    for label, accuracy in islice(method.accuracies.items(), result.options.top):
+        yield result.names[label], accuracy
 
 
-def _bar(result: ByClass, row: ClassAccuracy) -> blocks.Bar:
-    mean, low, high = (
-        100 * end for end in (row.accuracy.mean, row.accuracy.low, row.accuracy.high)
-    )
-    return blocks.Bar("", (result.names[row.label],), mean, low, high)
+def _bar(name: str, accuracy: Interval) -> blocks.Bar:
+    return blocks.Bar("", (name,), 100 * accuracy.mean, 100 * accuracy.low, 100 * accuracy.high)
 
 
 def _percent(interval: Interval) -> str:
@@ -322,14 +319,15 @@ def _plain(result: ByClass, method: MethodClasses) -> dict[str, Any]:
         "method": method.snapshots[0].method,
         "snapshots": snapshots,
         "classes": [
-            {"class": result.names[row.label], **asdict(row.accuracy)} for row in method.accuracies
+            {"class": result.names[label], **asdict(accuracy)}
+            for label, accuracy in method.accuracies.items()
         ],
         "confusions": [
             {
-                "class": result.names[row.label],
-                "answered_as": result.names[row.answer],
-                **asdict(row.share),
+                "class": result.names[label],
+                "answered_as": result.names[answer],
+                **asdict(share),
             }
-            for row in method.confusions
+            for (label, answer), share in method.confusions.items()
         ],
     }

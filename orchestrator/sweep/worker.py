@@ -15,12 +15,12 @@ from ray import tune
 from ray.tune.result import RESULT_DUPLICATE
 
 from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.orchestrator.catalogue import version_of
 from fsl_sweep.orchestrator.errors import FslSweepError, MachineFailure, UserError, in_one_line
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.planning.prepare import check_same_data, open_benchmarks
 from fsl_sweep.orchestrator.records.measures import MEASURES, SHOWN_AS, EpochRecord
 from fsl_sweep.orchestrator.sweep.process import Job
-from fsl_sweep.orchestrator.trial.environment import version_of
 from fsl_sweep.orchestrator.upkeep.recording import environment
 
 MACHINE = "machine"

@@ -10,13 +10,13 @@ import platform
 import sys
 from collections.abc import Iterable
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsl_sweep.datasets.catalogue import BENCHMARKS
 from fsl_sweep.learners.backbones.catalogue import BACKBONES
 from fsl_sweep.learners.catalogue import LEARNERS
+from fsl_sweep.orchestrator.catalogue import version_of
 from fsl_sweep.orchestrator.records.spec import TrialSpec
 
 if TYPE_CHECKING:
@@ -58,15 +58,6 @@ def code_digest() -> str:
 def packages(names: Iterable[str]) -> list[str]:
     """Add timm to packages where it is imported: only some backbones need it."""
     return [*names, *sys.modules.keys() & {"timm"}]
-
-
-@cache
-def version_of(name: str) -> str | None:
-    """Return the version of an installed package; None where it is not installed."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 @cache

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from fsl_sweep.datasets.benchmark import Benchmark
+from fsl_sweep.orchestrator.catalogue import version_of
 from fsl_sweep.orchestrator.errors import FslSweepError
 from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
 from fsl_sweep.orchestrator.ledger.lock import run_lock
 from fsl_sweep.orchestrator.records.plan import Plan
 from fsl_sweep.orchestrator.records.protocol import MAIN, PlannedProtocol
-from fsl_sweep.orchestrator.trial.environment import packages, processor, version_of
+from fsl_sweep.orchestrator.trial.environment import packages, processor
 
 _PACKAGES = ("fsl-sweep", "ray", "torch", "torchvision", "numpy", "scipy", "pyarrow", "safetensors")
 

@@ -129,12 +129,9 @@ def measure_run(
 def __getattr__(name: str) -> object:
     # Loaded on first use: `import fsl_sweep` must stay light (no pandas, torch or ray).
     if name == "__version__":
-        from importlib.metadata import PackageNotFoundError, version
+        from fsl_sweep.orchestrator.catalogue import version_of
 
-        try:
-            return version("fsl-sweep")
-        except PackageNotFoundError:  # a source tree that was never installed
-            return "0+unknown"
+        return version_of("fsl-sweep") or "0+unknown"  # a source tree that was never installed
     if name in ("load_benchmarks", "load_run"):
         from fsl_sweep.orchestrator import run
 

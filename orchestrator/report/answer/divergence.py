@@ -55,17 +55,16 @@ def _seeds(report: RunContent, method: str) -> int:
 
 def _configurations(report: RunContent, method: str, divergence: Divergence) -> str:
     """Say ``1 of 12 configurations of PN diverged (lr=1e+30); it is a candidate that loses.``."""
-    one, every = len(divergence.configurations) == 1, divergence.of_configurations
+    count, every = len(divergence.configurations), divergence.of_configurations
     text, named = f"{method} diverged", ""
     if every > 1:
-        count = len(divergence.configurations)
         text = f"{count} of {counted(every, 'configuration')} of {text}"
         named = f" ({some(list(map(wording.values, divergence.configurations)))})"
     partly = len(divergence.seeds) < _seeds(report, method)
     if partly:
         text += f" in {len(divergence.seeds)} of {counted(_seeds(report, method), 'seed')}"
-    loses = "it is a candidate that loses" if one else "they are candidates that lose"
+    loses = "it is a candidate that loses" if count == 1 else "they are candidates that lose"
     if divergence.snapshots:
-        its = "its" if one else "their"
+        its = "its" if count == 1 else "their"
         return f"{text}{named}; only strategies that read scores may choose {its} snapshots."
     return f"{text}{named}; {'there ' if partly else ''}{loses}."

@@ -115,7 +115,7 @@ def test_whatever_changes_features_changes_the_key(data, monkeypatch):
         ("torch.__config__.show", lambda: "another build"),
         ("torch.get_float32_matmul_precision", lambda: "medium"),
         ("fsl_sweep.orchestrator.measuring.frozen._processor", lambda: ["another"]),
-        ("fsl_sweep.orchestrator.measuring.frozen._version", lambda _: "9"),
+        ("fsl_sweep.orchestrator.measuring.frozen.version_of", lambda _: "9"),
         ("fsl_sweep.orchestrator.measuring.frozen.VERSION", "9"),
     ):
         with monkeypatch.context() as patch:

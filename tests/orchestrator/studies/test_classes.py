@@ -108,16 +108,14 @@ def test_shares_and_intervals_are_those_of_counting_each_query(seed, among_all):
             one[t][int(c)].append(int(answer))
     right, wrong = brute(tasks, said, among_all)
     found = Answers(classes, task, label, answers, among_all)
-    assert {row.label for row in found.accuracies} == {*right}
-    for row in found.accuracies:
-        check(vars(row.accuracy), right[row.label])
-    assert {(row.label, row.answer) for row in found.confusions} == {*wrong}
-    for row in found.confusions:
-        check(vars(row.share), wrong[row.label, row.answer])
-    many = [row.accuracy.mean for row in found.accuracies if row.accuracy.n >= 30]
+    for intervals, values in ((found.accuracies, right), (found.confusions, wrong)):
+        assert intervals.keys() == values.keys()
+        for key, interval in intervals.items():
+            check(vars(interval), values[key])
+    many = [interval.mean for interval in found.accuracies.values() if interval.n >= 30]
     assert many == sorted(many)
-    assert all(row.accuracy.n < 30 for row in found.accuracies[len(many) :])
-    pairs = [(row.share.n < 30, -row.share.mean) for row in found.confusions]
+    assert all(interval.n < 30 for interval in [*found.accuracies.values()][len(many) :])
+    pairs = [(interval.n < 30, -interval.mean) for interval in found.confusions.values()]
     assert pairs == sorted(pairs)
 
 

@@ -1,16 +1,16 @@
 """Early stopping on real Ray: it decides what one process decides, and the grid can follow."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 import yaml
-from commands import TINY, finished
+from commands import TINY, WithoutRay, finished, started
 
 from fsl_sweep import load_run
+from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.report import to_json
+from fsl_sweep.orchestrator.sweep import execute
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 RULE = {"name": "halving", "grace": 1, "factor": 2, "finalists": 1}
@@ -28,21 +28,20 @@ def ends(folder):
     return {trial: ledger.trial(trial).read_end() for trial in ledger.trial_ids()}
 
 
-def test_a_run_stops_what_one_process_stops_and_complete_trains_the_rest(tmp_path):
+def test_a_run_stops_what_one_process_stops_and_complete_trains_the_rest(tmp_path, monkeypatch):
     sweep = yaml.safe_load(TINY) | {"scheduler": RULE}
     (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(sweep))
     alone, grid = finished(tmp_path / "alone", sweep), finished(tmp_path / "grid", TINY)
-    command = [sys.executable, "-m", "fsl_sweep", "run", str(tmp_path / "sweep.yaml")]
-    command += ["-o", str(tmp_path / "run")]
-    first = subprocess.run(command, capture_output=True, text=True)
-    assert first.returncode == 0, first.stderr
-    assert first.stderr.count("stopped: halving at epoch 1: rank 2 of 2 by ValGen") == 4
-    assert "halving by ValGen stopped 2 of 4 configurations (4 trials) at epoch 1" in " ".join(
-        first.stdout.split()
-    )
+    command = ["run", str(tmp_path / "sweep.yaml"), "-o", str(tmp_path / "run")]
+    first = started(*command)
+    out, errors = first.communicate(timeout=300)
+    assert first.returncode == 0, errors
+    assert errors.count("stopped: halving at epoch 1: rank 2 of 2 by ValGen") == 4
+    summary = "halving by ValGen stopped 2 of 4 configurations (4 trials) at epoch 1"
+    assert summary in " ".join(out.split())
     assert ends(tmp_path / "run") == ends(alone)
     assert report(tmp_path / "run") == report(alone)
-    rest = subprocess.run([*command, "--complete"], capture_output=True, text=True)
-    assert rest.returncode == 0, rest.stderr
+    monkeypatch.setattr(execute, "RayProcess", WithoutRay)
+    assert invoke([*command, "--complete"]) == 0
     assert {end.status for end in ends(tmp_path / "run").values()} == {"done"}
     assert report(tmp_path / "run") == report(grid)

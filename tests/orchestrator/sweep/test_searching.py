@@ -125,27 +125,23 @@ def raising(real, calls, before=False):
     return wrapped
 
 
-@pytest.mark.parametrize(
-    ("where", "name", "calls"),
-    [
-        (searching, "write_proposals", 1),
-        (searching, "write_proposals", 3),
-        (searching, "best_score", 3),
-        (Ledger, "write_plan", 1),
-        (Ledger, "write_plan", 2),
-        (WithoutRay, "run", 2),
-    ],
-    ids=lambda value: "" if isinstance(value, type(json) | type) else None,
-)
-def test_killed_between_rounds_it_goes_on_as_if_it_were_not(
-    sweep, finished, tmp_path, monkeypatch, where, name, calls
-):
+def test_killed_between_rounds_it_goes_on_as_if_it_were_not(sweep, finished, tmp_path, monkeypatch):
+    """Killed again and again: each kill comes after so many calls since the last one."""
     run = tmp_path / "run"
-    with monkeypatch.context() as patch:
-        patch.setattr(where, name, raising(getattr(where, name), calls))
-        with pytest.raises(Killed):
-            executed(sweep, run)
-    assert not json.loads(reported(run))["run"]["complete"]
+    for where, name, calls, rounds in (
+        (Ledger, "write_plan", 1, 1),  # nothing was trained
+        (searching, "write_proposals", 1, 1),  # the first round is trained
+        (searching, "write_proposals", 1, 1),  # the second is recorded, not planned
+        (WithoutRay, "run", 1, 2),
+        (searching, "best_score", 3, 2),
+        (Ledger, "write_plan", 2, 3),  # the third is planned
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(where, name, raising(getattr(where, name), calls))
+            with pytest.raises(Killed):
+                executed(sweep, run)
+        assert len(Ledger(run).planned().trials) == 2 * rounds
+        assert not json.loads(reported(run))["run"]["complete"]
     executed(sweep, run)
     assert proposals(run) == proposals(finished)
     assert reported(run) == reported(finished)

@@ -14,6 +14,7 @@ from fsl_sweep.datasets.tasks.classes import ClassTasks
 from fsl_sweep.datasets.tasks.writers import WriterTasks
 from fsl_sweep.orchestrator.ledger.envelope import sealed_json
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.ledger.proposals import write_proposals
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.planning.protocols import further
 from fsl_sweep.orchestrator.records.measures import (
@@ -32,6 +33,8 @@ from fsl_sweep.orchestrator.records.protocol import (
     Protocol,
     Tasks,
 )
+from fsl_sweep.orchestrator.records.scheduler import Scheduler
+from fsl_sweep.orchestrator.records.search import Outcome, Proposals, Search, Searched, Values
 from fsl_sweep.orchestrator.records.spec import (
     EpisodicTraining,
     Optimizer,
@@ -245,6 +248,39 @@ def every_kind_of_file(path: Path) -> Path:
     (path / "lock").write_bytes(b"")
     (path / "tensorboard" / "PN").mkdir(parents=True)
     (path / "tensorboard" / "PN" / "events.out.tfevents.0.fsl-sweep").write_bytes(b"events")
+    return path
+
+
+def searched_and_stopped(path: Path) -> Path:
+    """A search of two rounds of three, whose second configuration a scheduler stopped; two seeds.
+
+    The states that its trials would go on from are there, and what they were trained with.
+    """
+    trials = [planned(spec(seed, way)) for way in (5, 20) for seed in (0, 1)]
+    rounds: list[list[Values]] = [[{"train.way": 5}], [{"train.way": 20}]]
+    searched = Searched("0" * 16, 3, tuple(map(tuple, rounds)))
+    search, scheduler = Search(name="random", configurations=3, round=1), Scheduler(name="halving")
+    changes = {"search": search, "searched": {"PN": searched}, "scheduler": scheduler}
+    ledger = Ledger(path)
+    ledger.write_plan(replace(plan(*trials), **changes), "name: made\n")
+    told = tuple(Outcome(values, 0.5) for (values,) in rounds)
+    for number, proposed in enumerate(rounds):
+        here = number + 1, "0" * 16, {"random": "1.0"}, 0, tuple(proposed), told[:number]
+        write_proposals(ledger, Proposals("PN", *here))
+    for number, trial in enumerate(trials):
+        storage, last = ledger.trial(trial.id), 3 if number < 2 else 2
+        storage.begin(trial.spec)
+        for epoch in range(1, last + 1):
+            facts = {"torch": "2.13.0", "threads": str(1 + (number == 0 and epoch == 3))}
+            storage.write_epoch(replace(record(epoch, number), environment=facts), MAIN_ID, b"w")
+            storage.write_resume(b"state" * 60, epoch)
+        stopped = TrialEnd("stopped", "halving at epoch 2: rank 2 of 2 by ValGen", trained=2)
+        storage.end(DONE if last == 3 else stopped, MAIN_ID)
+    ledger.folder.write_json("environment.json", {"machines": []})
+    for measure, task_set in SCORE_KEYS:
+        tuples = [[*range(5)]] * TASKS
+        name = f"tasks/{MAIN_ID}/{measure}-{task_set}.json"
+        ledger.folder.write_json(name, {"classes": tuples})
     return path
 
 

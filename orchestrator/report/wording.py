@@ -216,7 +216,7 @@ def early_stopping(early: EarlyStopping) -> str:
     """Say what a scheduler's rule stopped, what that saved, and what it does to the report."""
     first, last = early.rungs
     at = f"epoch {first}" if first == last else f"epochs {first} to {last}"
-    saved = 1 - early.epochs / early.planned if early.planned else 0.0
+    saved = early.saved / early.planned if early.planned else 0.0
     configurations = f"{early.configurations} of {counted(early.of, 'configuration')}"
     return (
         f"{early.scheduler.name} by {SHOWN_AS[early.scheduler.metric]} stopped {configurations} "

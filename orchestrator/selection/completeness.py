@@ -159,6 +159,7 @@ class EarlyStopping:
         configurations, of: how many it stopped, of how many.
         trials: of these configurations.
         epochs, planned: of all trials, how many were trained, and how many the whole grid has.
+        saved: how many were left of the stopped trials; others may be unfinished.
         rungs: the first and the last epoch after which it stopped some.
     """
 
@@ -168,6 +169,7 @@ class EarlyStopping:
     trials: int
     epochs: int
     planned: int
+    saved: int
     rungs: tuple[int, int]
 
 
@@ -187,6 +189,7 @@ def early_stopping_of(
         trials=len(stopped),
         epochs=sum(int(trial.epochs[-1]) for trial in distinct if len(trial.epochs)),
         planned=sum(trial.planned_epochs or 0 for trial in distinct),
+        saved=sum(t.planned_epochs or 0 for t in stopped) - sum(last),
         rungs=(min(last, default=0), max(last, default=0)),
     )
 

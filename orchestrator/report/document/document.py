@@ -92,7 +92,7 @@ def progress(completeness: Completeness) -> Iterable[blocks.Block]:
     if completeness.searching:
         search = f"The search is not finished: {completeness.searching} proposed so far."
         yield blocks.Paragraph(search, "alarm")
-    if completeness.ended == completeness.planned:
+    if completeness.ended + completeness.stopped_by_rule == completeness.planned:
         yield blocks.Paragraph(f"{text}.", "good" if completeness.complete else "")
     else:
         missing = f"{completeness.missing} missing. Only complete seeds are shown; not done:"

@@ -68,7 +68,7 @@ def bars_of(report: RunContent) -> tuple[Bar, ...]:
     bars: list[Bar] = []
     for method in dict.fromkeys((*order, *(cell.method for cell in report.summaries))):
         cells = [cell for cell in report.summaries if cell.method == method]
-        cells.sort(key=lambda cell: place(cell.strategy))
+        cells.sort(key=lambda cell: (place(cell.strategy), cell.strategy.among_finalists))
         bars += [_bar(report, group) for group in same_choices(cells)]
     return tuple(bars)
 
@@ -129,7 +129,7 @@ def _note(report: RunContent, bars: Sequence[Bar]) -> Iterable[str]:
             adds = "they need every snapshot measured."
         none = "Where there is none" if any(known) else "No intervals"
         yield f"{none}: {adds if possible else 'scores by task are not known.'}"
-    marked = any(wording.FINALISTS in name for bar in bars for name in bar.names)
+    marked = any(wording.FINALISTS in bar.names[0] for bar in bars)  # others are not shown
     if marked and report.completeness.early is not None:
         yield wording.among_finalists(report.completeness.early)
     if any(len(bar.names) > 1 for bar in bars):

@@ -11,6 +11,7 @@ from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.records.scheduler import Scheduler
 from fsl_sweep.orchestrator.report import FORMATS, RunInfo
 from fsl_sweep.orchestrator.report.building import build
+from fsl_sweep.orchestrator.report.document.forest import forest
 from tests.orchestrator.trials import trial
 
 RNG = np.random.default_rng(0)
@@ -64,6 +65,28 @@ def test_finalists_are_the_candidates(reports):
     assert (early.configurations, early.of, early.trials) == (6, 18, 18)
     assert (early.epochs, early.planned) == (36 * 4 + 18, 54 * 4)
     assert report.completeness.done + early.trials == report.completeness.planned
+    assert "not done" not in FORMATS["terminal"](report)
+
+
+def test_what_is_not_trained_yet_is_not_saved():
+    """Of eight trials of four epochs, two were stopped after one; the others go on, or broke."""
+    ends = {"0.1": None, "0.2": TrialEnd("failed", "no memory")}
+    every = [replace(h, end=ends.get(h.configuration, h.end)) for h in histories("A", 2)]
+    torn = [replace(h, trial=f"{h.trial}-", configuration="0.4", end=None) for h in every[:2]]
+    report = build(INFO, [*every, *torn])
+    assert not report.complete
+    shown = " ".join(FORMATS["terminal"](report).split())
+    assert f"saved {100 * 2 * 3 / 32:.2f} % of the grid's epochs" in shown
+    assert "2 stopped early, 4 missing. Only complete seeds are shown; not done:" in shown
+
+
+def test_the_mark_is_explained_where_it_is_seen(reports):
+    """A strategy that chose as another did is not named, where one configuration is left."""
+    alike = build(INFO, [h for h in histories("AB") if h.configuration != "0.2"])
+    for report, explained in ((reports[0], True), (alike, False)):
+        (plot,) = forest(report)
+        assert any("\N{DAGGER}" in name for bar in plot.bars for name in bar.names)
+        assert ("\N{DAGGER}" in plot.note) == explained
 
 
 def test_strategies_that_need_another_measure_are_marked_and_not_compared(reports):

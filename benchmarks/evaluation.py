@@ -62,11 +62,11 @@ def pools(
     return Benchmark.of("made", **dict(zip(("train", *MEASURES), parts, strict=True)))
 
 
-def pictures(rng: np.random.Generator) -> np.ndarray:
+def pictures(rng: np.random.Generator, noise: float = 1) -> np.ndarray:
     """Noisy prototypes, uint8."""
     prototypes = rng.random((CLASSES, 1, *SHAPE))
-    noise = rng.standard_normal((CLASSES, EXAMPLES, *SHAPE))
-    return (np.clip(prototypes + noise, 0, 1) * 255).astype(np.uint8)
+    drawn = prototypes + noise * rng.standard_normal((CLASSES, EXAMPLES, *SHAPE))
+    return (np.clip(drawn, 0, 1) * 255).astype(np.uint8)
 
 
 def features(rng: np.random.Generator) -> np.ndarray:

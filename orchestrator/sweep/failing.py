@@ -21,6 +21,7 @@ _LAST = 3
 _LONGEST = 300
 _PATIENCE = 5.0
 _PID, _IP = re.compile(r"\bpid[:=] ?(\d+)"), re.compile(r"\b(?:ip|IP)[:=] ?([\d.:a-fA-F]+)\b")
+_OUT_OF_MEMORY = re.compile(r"^Selected to kill: .*", re.MULTILINE)
 _SIGNAL = re.compile(r"\*\*\* (SIG[A-Z]+) received|Fatal Python error: (.+)")
 # What Ray writes to each log, for itself.
 _RAYS = re.compile(r"^:(job_id|actor_name|task_name):|^$|^\[.*\] \(|^\s*@ ")
@@ -34,8 +35,10 @@ def reason_of(failure: Any, known: str | None = None) -> str:
         known: the reason, where the driver itself ended the worker.
     """
     cause, text = cause_of(failure), str(failure)
-    pid, node = _first(_PID, text), _first(_IP, text)
-    place = f"(node {node or 'unknown'}, pid {pid or 'unknown'})"
+    # Its memory monitor may kill several workers at once, and does not say which was whose.
+    pids = [_first(_PID, line) for line in _OUT_OF_MEMORY.findall(text)] or [_first(_PID, text)]
+    pid, node = pids[0] if len(pids) == 1 else "", _first(_IP, text)
+    place = f"(node {node or 'unknown'}, pid {' or '.join(pids) or 'unknown'})"
     if isinstance(cause, (TrialError, SetupError)):
         return f"{cause} {place}"
     words = last_words(node, pid) if node and pid else []

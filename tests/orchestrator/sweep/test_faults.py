@@ -35,6 +35,14 @@ The actor is dead because its worker process has died. Worker exit type: SYSTEM_
 LOW = """Task was killed due to the node running low on memory.
 Memory on the node (IP: 10.0.0.3, ID: 2b) where the task (actor ID: 3a, pid=4242, memory used=9GB)
 was running was 9.60GB / 10.00GB (0.96), which exceeds the memory usage threshold of 0.95."""
+LOW_FOR_TWO = """2 worker(s) were killed due to the node running low on memory. Memory on the node
+(IP: 10.0.0.3, ID: 50) was 8.77GB used / 9.00GB limit (0.97)
+Considered workers: [
+Selected to kill: (Task: job ID=01, task name=TrialTrainable.__init__, pid=6729, worker ID=94)
+Selected to kill: (Task: job ID=01, task name=TrialTrainable.train, pid=6730, worker ID=2c)
+]
+Top 10 memory users: PID	MEM(GB)	COMMAND
+5889	0.25	ray::TrialTrainable.train"""
 TASK = "ray::TrialTrainable.train() (pid=4242, ip=10.0.0.3, actor_id=3a)\nTrialError: KeyError: 'x'"
 GONE = "The actor died unexpectedly before finishing this task.\n\tip: 10.0.0.3\nIts node has died."
 SEGV = ["*** SIGSEGV received at time=17 on cpu 1 ***", "Fatal Python error: Segmentation fault"]
@@ -55,6 +63,7 @@ def test_every_failure_names_node_pid_signal_and_the_last_words(snapshot, monkey
         (RayActorError(error_msg=DIED), None, SEGV),
         (RayActorError(error_msg=DIED), None, ["MemoryError: 9 GB"]),
         (RayActorError(error_msg=LOW), None, []),
+        (RayActorError(error_msg=LOW_FOR_TWO), None, ["another's words"]),
         (RayActorError(error_msg=DIED), "no epoch for 30 min 00 s (`stall`)", ["waiting"]),
         (RayActorError(error_msg=GONE), None, []),
         (ActorDiedError(None), None, []),

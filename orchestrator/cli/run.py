@@ -76,7 +76,7 @@ def run(
     if dry_run:
         from fsl_sweep.orchestrator.cli.planned import show_plan
 
-        return show_plan(prepared)
+        return show_plan(prepared, everything)
 
     following = partial(followed, prepared.ledger, progress)
     done = execute(prepared, address, following, _remark, until=limit, complete=everything)

@@ -5,6 +5,7 @@ The tasks are drawn again from the data. Answers that are not recorded need torc
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from math import nan
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -141,7 +142,7 @@ class Classes(Study[ClassesOptions, ByClass]):
             f"{result.strategy}, NovelGen, {result.protocol.protocol.described}; mean over seeds, "
             "+- 95 % over tasks, of these snapshots. Each interval is of a class by itself: the "
             "ends of many are there partly by chance. Classes in fewer than "
-            f"{FEW_TASKS} tasks are last."
+            f"{FEW_TASKS} tasks are last, without an interval."
         )
         return blocks.Document(
             headline="Novel classes: accuracy and confusions",
@@ -305,15 +306,16 @@ def _first(result: ByClass, method: MethodClasses) -> Sequence[ClassAccuracy]:
 
 
 def _bar(result: ByClass, row: ClassAccuracy) -> blocks.Bar:
-    mean, low, high = (
-        100 * end for end in (row.accuracy.mean, row.accuracy.low, row.accuracy.high)
-    )
+    accuracy = row.accuracy
+    mean, low, high = 100 * accuracy.mean, 100 * accuracy.low, 100 * accuracy.high
+    if accuracy.n < FEW_TASKS:
+        low = high = nan
     return blocks.Bar("", (result.names[row.label],), mean, low, high)
 
 
 def _percent(interval: Interval) -> str:
     half = 50 * (interval.high - interval.low)
-    return f"{100 * interval.mean:.2f}" + ("" if interval.n < 2 else f" +- {half:.2f}")
+    return f"{100 * interval.mean:.2f}" + ("" if interval.n < FEW_TASKS else f" +- {half:.2f}")
 
 
 def _plain(result: ByClass, method: MethodClasses) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.selection.chosen import wanted
 from fsl_sweep.orchestrator.text.durations import duration
 from fsl_sweep.orchestrator.text.printed import counted, say
-from fsl_sweep.orchestrator.upkeep.early_stopping import ended_early, going_on
+from fsl_sweep.orchestrator.upkeep.early_stopping import ended_early, going_on, they_go_on
 from fsl_sweep.orchestrator.upkeep.pruning import LOST
 from fsl_sweep.orchestrator.upkeep.remaining import check_there, to_measure
 from fsl_sweep.orchestrator.upkeep.retrying import check_retry, to_retry
@@ -53,14 +53,16 @@ def show_plan(prepared: Prepared, complete: bool = False) -> int:
     pending = {trial: spec for trial, spec in left.items() if trial in chosen}
     histories = ledger.histories(plan) if known else []
     resumed = {**ledger.resumed(pending), **dict.fromkeys(retried, 0)}
-    stopped = stopped.keys() - left.keys()
-    _show_trials(ledger, plan, left, pending, retried, resumed, stopped)
+    stay = stopped.keys() - left.keys()
+    _show_trials(ledger, plan, left, pending, retried, resumed, stay)
     say(f"to train: {planned_work.summary(pending, resumed)}")
     if pending and plan.scheduler is not None and not complete:
-        again = "; what it has stopped may go on" if stopped else ""
+        again = "; what it has stopped may go on" if stay else ""
         say(f"  less what {plan.scheduler.name} will stop{again}")
         for remark in scheduler_remarks(plan):
             say(f"  {remark}")
+    if going := pending.keys() & stopped.keys():
+        say(f"  {they_go_on([resumed[trial] for trial in going])}")
     _show_search(plan)
     seconds = None
     if histories:

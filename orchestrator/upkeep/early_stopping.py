@@ -3,7 +3,7 @@
 Everything is decided from what is recorded (`decide`), and what was decided can be decided again.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import TrialEnd
@@ -98,6 +98,11 @@ def _reopened(
         text = f"{counted(waiting, 'trial')} that had been stopped wait at the same rung"
         yield f"{text}: others have yet to reach it."
     if after:
-        text = f"{counted(len(after), 'trial')} that had been stopped go on"
-        again = after.count(0)
-        yield f"{text}{f', {again} from the beginning: no state was kept' if again else ''}."
+        yield they_go_on(after)
+
+
+def they_go_on(after: Sequence[int]) -> str:
+    """Say how many stopped trials go on, and that those after no epoch begin again."""
+    text = f"{counted(len(after), 'trial')} that had been stopped go on"
+    again = after.count(0)
+    return f"{text}{f', {again} from the beginning: no state was kept' if again else ''}."

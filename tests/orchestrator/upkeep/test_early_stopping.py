@@ -136,7 +136,14 @@ def test_the_rest_of_the_grid_is_trained_on_demand(grid, tmp_path, rule):
     ("changes", "whole", "said"),
     [
         ({}, False, ("done already: 8, 6 of them stopped early; to run: 0", "0 gradient steps")),
-        ({}, True, ("done already: 2; to run: 6", "16 gradient steps")),
+        (
+            {},
+            True,
+            (
+                "done already: 2; to run: 6",
+                "16 gradient steps\n  6 trials that had been stopped go on.\n",
+            ),
+        ),
         ({"scheduler": None}, False, ("done already: 2; to run: 6", "16 gradient steps")),
         (
             {"seeds": [0, 1, 2]},

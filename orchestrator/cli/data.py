@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fsl_sweep.orchestrator.text.printed import counted, say
+from fsl_sweep.orchestrator.text.printed import counted, on_disk, say
 
 if TYPE_CHECKING:
     from fsl_sweep.datasets.benchmark import Benchmark
@@ -33,7 +33,7 @@ def list_benchmarks() -> int:
         table.add_row(row.name, _whereabouts(row), row.problem or row.description)
     SafeConsole().print(table)
     say(
-        f"features of frozen backbones: {_gigabytes(kept_bytes())}, at most {_gigabytes(limit())} "
+        f"features of frozen backbones: {on_disk(kept_bytes())}, at most {on_disk(limit())} "
         "(`fsl-sweep data clear` deletes them)"
     )
     return 0
@@ -50,7 +50,7 @@ def clear() -> int:
         folder = features.features_folder()
         problem = f"Cannot delete {folder}: {failure.strerror or failure}. Delete it yourself."
         raise folder_error(failure, problem) from failure
-    say(f"deleted {_gigabytes(freed)} of features")
+    say(f"deleted {on_disk(freed)} of features")
     return 0
 
 
@@ -216,7 +216,3 @@ def _whereabouts(row: Any) -> str:
         return "embedded"
     stores = "; ".join(map(_classes_and_images, row.stores))
     return stores or ("damaged: prepare it again" if row.damaged else "not prepared")
-
-
-def _gigabytes(size: int) -> str:
-    return f"{size / 1e9:.2f} GB"

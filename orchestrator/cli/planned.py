@@ -9,6 +9,7 @@ from fsl_sweep.orchestrator.errors import UserError
 from fsl_sweep.orchestrator.ledger.ledger import COME_BACK, Ledger
 from fsl_sweep.orchestrator.ledger.lock import check_writable
 from fsl_sweep.orchestrator.planning import work as planned_work
+from fsl_sweep.orchestrator.planning.early_stopping import scheduler_remarks
 from fsl_sweep.orchestrator.planning.measure_request import MeasureRequest
 from fsl_sweep.orchestrator.planning.prepare import Prepared
 from fsl_sweep.orchestrator.records.measures import TrialHistory
@@ -18,13 +19,16 @@ from fsl_sweep.orchestrator.records.spec import TrialSpec
 from fsl_sweep.orchestrator.selection.chosen import wanted
 from fsl_sweep.orchestrator.text.durations import duration
 from fsl_sweep.orchestrator.text.printed import counted, say
+from fsl_sweep.orchestrator.upkeep.early_stopping import ended_early, going_on, they_go_on
 from fsl_sweep.orchestrator.upkeep.pruning import LOST
 from fsl_sweep.orchestrator.upkeep.remaining import check_there, to_measure
 from fsl_sweep.orchestrator.upkeep.retrying import check_retry, to_retry
 
 
-def show_plan(prepared: Prepared) -> int:
+def show_plan(prepared: Prepared, complete: bool = False) -> int:
     """Print trials, protocols, cost and what is done already; then what would stop a run of them.
+
+    With ``complete`` nothing is stopped early, and what was goes on.
 
     Returns:
         The exit code: 2 where something would, else 0.
@@ -43,13 +47,22 @@ def show_plan(prepared: Prepared) -> int:
     chosen = plan.ids_of(prepared.only)
     check_retry(prepared.retry, chosen)
     retried = to_retry(ledger, prepared.retry, chosen)
-    unfinished = ledger.pending(plan)
+    stopped = ended_early(ledger, plan)
+    unfinished = ledger.pending(plan) | going_on(ledger, plan, stopped, complete)
     left = {t: spec for t, spec in plan.specs.items() if t in unfinished or t in retried}
     pending = {trial: spec for trial, spec in left.items() if trial in chosen}
     histories = ledger.histories(plan) if known else []
     resumed = {**ledger.resumed(pending), **dict.fromkeys(retried, 0)}
-    _show_trials(ledger, plan, left, pending, retried, resumed)
+    stay = stopped.keys() - left.keys()
+    _show_trials(ledger, plan, left, pending, retried, resumed, stay)
     say(f"to train: {planned_work.summary(pending, resumed)}")
+    if pending and plan.scheduler is not None and not complete:
+        again = "; what it has stopped may go on" if stay else ""
+        say(f"  less what {plan.scheduler.name} will stop{again}")
+        for remark in scheduler_remarks(plan):
+            say(f"  {remark}")
+    if going := pending.keys() & stopped.keys():
+        say(f"  {they_go_on([resumed[trial] for trial in going])}")
     _show_search(plan)
     seconds = None
     if histories:
@@ -105,6 +118,7 @@ def _show_trials(
     pending: Mapping[str, TrialSpec],
     retried: Collection[str],
     resumed: Mapping[str, int],
+    stopped: Collection[str],
 ) -> None:
     say(f"{plan.title}: {plan.counted} of {counted(len(plan.methods), 'method')}")
     say(f"run folder: {ledger.path}")
@@ -114,9 +128,11 @@ def _show_trials(
         state = "again" if trial.id in retried else state
         of = f"{resumed.get(trial.id)} of {counted(trial.spec.epochs, 'epoch')} done"
         begun = f"; {of}" if resumed.get(trial.id) else ""
+        begun = "; stopped early" if trial.id in stopped else begun
         say(f"  {number:4d}  {trial.id}  {state:6}  {label}{begun}")
     later = f"; not in --only: {len(left) - len(pending)}" if len(left) > len(pending) else ""
-    say(f"done already: {len(plan.specs) - len(left)}; to run: {len(pending)}{later}")
+    early = f", {len(stopped)} of them stopped early" if stopped else ""
+    say(f"done already: {len(plan.specs) - len(left)}{early}; to run: {len(pending)}{later}")
 
 
 def _show_search(plan: Plan) -> None:

@@ -31,7 +31,8 @@ class PlainProgress(SweepListener):
     """At most one line an epoch, for logs and pipes; and how long the rest may take.
 
     Epochs are trained epochs, whether or not each is measured; where trials are only measured, they
-    are the snapshots in ``todo``.
+    are the snapshots in ``todo``. Trials go on after the epochs in ``resumed``, by default from the
+    first.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class PlainProgress(SweepListener):
         pending: Sequence[str],
         stream: IO[str],
         todo: Mapping[str, Todo] | None = None,
+        resumed: Mapping[str, int] = {},
     ) -> None:
         self._stream, self._todo = stream, todo
         self._labels = {
@@ -50,7 +52,7 @@ class PlainProgress(SweepListener):
             trial: plan.specs[trial].epochs if todo is None else len(todo[trial])
             for trial in pending
         }
-        self._reached = dict.fromkeys(pending, 0)
+        self._reached = {trial: resumed.get(trial, 0) for trial in pending}
         self._snapshots: set[tuple[str, int]] = set()
         self._total, self._ended = len(pending), Counter[str]()
         self._trained = 0  # in this run: a trial may continue an earlier one
@@ -181,8 +183,9 @@ class LiveProgress(PlainProgress):
         pending: Sequence[str],
         console: SafeConsole,
         todo: Mapping[str, Todo] | None = None,
+        resumed: Mapping[str, int] = {},
     ) -> None:
-        super().__init__(plan, pending, console.file, todo)
+        super().__init__(plan, pending, console.file, todo, resumed)
         self._short = {
             t.id: _short_labels(t.method, t.hyperparameters, t.spec.seed, t.fold)
             for t in plan.trials
@@ -198,7 +201,12 @@ class LiveProgress(PlainProgress):
             expand=True,
         )
         epochs = sum(self._epochs.values())
-        self._all = self._bars.add_task(one_line(plan.title), total=epochs, shown="starting")
+        self._all = self._bars.add_task(
+            one_line(plan.title),
+            total=epochs,
+            completed=sum(self._reached.values()),
+            shown="starting",
+        )
         self._rows: dict[str, TaskID] = {}
 
     def __enter__(self) -> Self:
@@ -216,7 +224,12 @@ class LiveProgress(PlainProgress):
         if trial not in self._rows:
             labels = [one_line(text) for text in (self._labels[trial], *self._short[trial])]
             self._rows[trial] = self._bars.add_task(
-                "", total=self._epochs[trial], labels=labels, latest={}, unit=self._unit
+                "",
+                total=self._epochs[trial],
+                completed=self._reached[trial],
+                labels=labels,
+                latest={},
+                unit=self._unit,
             )
 
     def paused(self, trial: str) -> None:

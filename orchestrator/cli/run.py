@@ -76,7 +76,7 @@ def run(
     if dry_run:
         from fsl_sweep.orchestrator.cli.planned import show_plan
 
-        return show_plan(prepared)
+        return show_plan(prepared, everything)
 
     following = partial(followed, prepared.ledger, progress)
     done = execute(prepared, address, following, _remark, until=limit, complete=everything)
@@ -146,10 +146,12 @@ def followed(
             listeners.append(LiveView(ledger.path / "tensorboard", ledger.histories(plan)))
         if progress:
             console = SafeConsole(stderr=True)
+            left = {trial: plan.specs[trial] for trial in pending} if todo is None else {}
+            resumed = ledger.resumed(left)
             shown = (
-                LiveProgress(plan, pending, console, todo)
+                LiveProgress(plan, pending, console, todo, resumed)
                 if console.is_terminal
-                else PlainProgress(plan, pending, sys.stderr, todo)
+                else PlainProgress(plan, pending, sys.stderr, todo, resumed)
             )
             listeners.append(stack.enter_context(shown))
         if todo is None:

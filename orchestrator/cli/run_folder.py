@@ -57,7 +57,7 @@ def _show_status(run: RunFolder) -> int:
     try:
         holder = holder_of(run)
         lines.insert(0, f"running now: {holder}" if holder else "no run is active")
-        lines += _stragglers(ledger, histories) if holder else ()
+        lines += _stragglers(ledger, plan, histories) if holder else ()
     except RunFolderError as failure:
         lines.insert(0, str(failure))
     if left_out := ledger.unplanned(plan):
@@ -95,7 +95,9 @@ def _remarks(history: "TrialHistory", state: str) -> Iterator[str]:
         yield f"{begins}: damaged, {name}"
 
 
-def _stragglers(ledger: "Ledger", histories: Collection["TrialHistory"]) -> Iterator[str]:
+def _stragglers(
+    ledger: "Ledger", plan: "Plan", histories: Collection["TrialHistory"]
+) -> Iterator[str]:
     """Name the trials without a record for three times the median epoch of their method."""
     from fsl_sweep.orchestrator.cli.progress import trial_label
     from fsl_sweep.orchestrator.text.durations import duration
@@ -109,8 +111,12 @@ def _stragglers(ledger: "Ledger", histories: Collection["TrialHistory"]) -> Iter
     started = ledger.folder.written("plan.json") or 0.0
     for history in histories:
         begun, heard = ledger.trial(history.trial).heard() or (0.0, 0.0)
-        # Others wait, though an earlier run may have begun them.
-        if history.end is None and begun >= started and seconds[history.method]:
+        epochs = plan.specs[history.trial].recorded_epochs
+        rungs = plan.scheduler.rungs(epochs) if plan.scheduler else ()
+        # Others wait: an earlier run may have begun them, or they stand at a rung. Who goes on
+        # from there is begun again.
+        waits = begun < started or (heard > begun and max(history.epochs) in rungs)
+        if history.end is None and not waits and seconds[history.method]:
             silent, usual = time.time() - heard, median(seconds[history.method])
             if silent > _TIMES * usual:
                 label = trial_label(

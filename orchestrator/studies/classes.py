@@ -6,6 +6,7 @@ The tasks are drawn again from the data. Answers that are not recorded need torc
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
+from math import nan
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -138,7 +139,7 @@ class Classes(Study[ClassesOptions, ByClass]):
             f"{result.strategy}, NovelGen, {result.protocol.protocol.described}; mean over seeds, "
             "+- 95 % over tasks, of these snapshots. Each interval is of a class by itself: the "
             "ends of many are there partly by chance. Classes in fewer than "
-            f"{FEW_TASKS} tasks are last."
+            f"{FEW_TASKS} tasks are last, without an interval."
         )
         return blocks.Document(
             headline="Novel classes: accuracy and confusions",
@@ -305,12 +306,15 @@ def _first(result: ByClass, method: MethodClasses) -> Iterator[tuple[str, Interv
 
 
 def _bar(name: str, accuracy: Interval) -> blocks.Bar:
-    return blocks.Bar("", (name,), 100 * accuracy.mean, 100 * accuracy.low, 100 * accuracy.high)
+    mean, low, high = 100 * accuracy.mean, 100 * accuracy.low, 100 * accuracy.high
+    if accuracy.n < FEW_TASKS:
+        low = high = nan
+    return blocks.Bar("", (name,), mean, low, high)
 
 
 def _percent(interval: Interval) -> str:
     half = 50 * (interval.high - interval.low)
-    return f"{100 * interval.mean:.2f}" + ("" if interval.n < 2 else f" +- {half:.2f}")
+    return f"{100 * interval.mean:.2f}" + ("" if interval.n < FEW_TASKS else f" +- {half:.2f}")
 
 
 def _plain(result: ByClass, method: MethodClasses) -> dict[str, Any]:

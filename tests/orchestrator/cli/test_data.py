@@ -154,12 +154,12 @@ def test_the_size_of_kept_features_is_listed_and_they_can_be_deleted(data, monke
     def listed():
         return data("list")[1].splitlines()[-1].partition(": ")[2]
 
-    advice = "at most 0.25 GB (`fsl-sweep data clear` deletes them)"
-    assert listed() == f"0.00 GB, {advice}"
+    advice = "at most 250 MB (`fsl-sweep data clear` deletes them)"
+    assert listed() == f"0 B, {advice}"
     features.kept_features("key", np.arange(10**6), lambda n: np.ones((len(n), 3), np.float32))
-    assert listed() == f"0.02 GB, {advice}"
-    assert data("clear") == (0, "deleted 0.02 GB of features\n", "")
-    assert listed() == f"0.00 GB, {advice}"
+    assert listed() == f"20 MB, {advice}"
+    assert data("clear") == (0, "deleted 20 MB of features\n", "")
+    assert listed() == f"0 B, {advice}"
     folder = tmp_path / "home" / "features"
     folder.write_text("")
     code, _, err = data("clear")

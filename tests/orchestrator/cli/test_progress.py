@@ -96,12 +96,21 @@ def test_accuracies_are_those_of_the_selection_tasks():
         assert f"{name} {100 * record.scores[measure, 'selection'].mean:.1f}" in stream.getvalue()
 
 
-def test_the_time_left_follows_the_pace_of_this_run(clock):
+@pytest.mark.parametrize(("resumed", "left"), [({}, 20), ({SECOND: 2}, 10)])
+def test_the_time_left_follows_the_pace_of_this_run(clock, resumed, left):
     """A trial that goes on from an earlier run brings epochs that took this one no time."""
     stream = io.StringIO()
-    progress = PlainProgress(PLAN, [FIRST, SECOND], stream)
+    progress = PlainProgress(PLAN, [FIRST, SECOND], stream, resumed=resumed)
     progress.started(FIRST)
     clock[0] = 10.0
     progress.measured(FIRST, made.record(4))  # epochs 3 and 4, in ten seconds
     progress.ended(FIRST, made.DONE)
-    assert stream.getvalue().endswith("done  (1/2 trials, about 20 s left)\n")
+    assert stream.getvalue().endswith(f"done  (1/2 trials, about {left} s left)\n")
+
+
+def test_the_line_begins_with_the_epochs_of_earlier_runs():
+    console = SafeConsole(file=io.StringIO(), width=80, record=True, color_system=None)
+    live = LiveProgress(PLAN, [FIRST, SECOND], console, resumed={SECOND: 2})
+    live.started(SECOND)
+    console.print(live._bars)
+    assert re.findall(r"\d+/\d+", console.export_text()) == ["2/8", "2/4"]

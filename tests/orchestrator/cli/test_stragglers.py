@@ -6,6 +6,7 @@ import time
 
 import made
 import pytest
+import yaml
 from commands import TINY, finished
 
 from fsl_sweep.orchestrator.cli import invoke, run_folder
@@ -44,6 +45,31 @@ def test_only_trials_that_run_and_are_late_are_named(lagging, capsys):
         r"5 min 0\d s for one",
         line,
     )
+
+
+@pytest.mark.parametrize(
+    ("epoch", "begun", "late"),
+    [(1, False, False), (1, True, True), (2, False, True)],
+    ids=["waits at a rung", "goes on from it", "runs"],
+)
+def test_who_waits_at_a_rung_does_not_lag_behind(tmp_path, capsys, epoch, begun, late):
+    sweep = yaml.safe_load(TINY) | {"scheduler": {"name": "halving", "grace": 1, "finalists": 1}}
+    ledger = Ledger(finished(tmp_path / "run", sweep))
+    ends = {trial: ledger.trial(trial).read_end().status for trial in ledger.planned().specs}
+    trial = next(trial for trial, status in ends.items() if status == "done")
+    storage, now = ledger.trial(trial), time.time()
+    storage.reopen()
+    for number in range(epoch + 1, 4):
+        storage.folder.remove(f"epochs/{number:04d}.json")
+    ago = {"plan.json": 90, f"trials/{trial}/epochs/000{epoch}.json": 60}
+    ago[f"trials/{trial}/spec.json"] = 50 if begun else 70
+    for name, hours in ago.items():
+        os.utime(ledger.path / name, (now - 3600 * hours, now - 3600 * hours))
+    with locked(ledger):
+        invoke(["status", str(ledger.path)])
+    out = capsys.readouterr().out
+    assert f"  {trial}  PN" in out
+    assert ("lags behind" in out) == late
 
 
 def test_it_watches_until_no_run_is_active(lagging, capsys, monkeypatch):

@@ -2,12 +2,14 @@
 
 import itertools
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fsl_sweep import load_run
+from fsl_sweep.orchestrator.cli.planned import show_plan
 from fsl_sweep.orchestrator.ledger.storage import Folder
 from fsl_sweep.orchestrator.planning.prepare import prepare
 from fsl_sweep.orchestrator.records.protocol import MAIN
@@ -128,6 +130,50 @@ def test_the_rest_of_the_grid_is_trained_on_demand(grid, tmp_path, rule):
     run(folder, scheduler=RULE)
     run(folder, whole=rule is not None, **({"scheduler": rule} if rule else {}))
     assert report(folder) == report(grid.path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "whole", "said"),
+    [
+        ({}, False, ("done already: 8, 6 of them stopped early; to run: 0", "0 gradient steps")),
+        (
+            {},
+            True,
+            (
+                "done already: 2; to run: 6",
+                "16 gradient steps\n  6 trials that had been stopped go on.\n",
+            ),
+        ),
+        ({"scheduler": None}, False, ("done already: 2; to run: 6", "16 gradient steps")),
+        (
+            {"seeds": [0, 1, 2]},
+            False,
+            (
+                "done already: 8, 6 of them stopped early; to run: 4",
+                "16 gradient steps\n  less what halving will stop; what it has stopped may go on\n",
+            ),
+        ),
+    ],
+)
+def test_a_dry_run_counts_what_was_stopped_and_goes_on(halved, capsys, changes, whole, said):
+    """Of three configurations, in two seeds, 3, 3 and 2 of four epochs of one step are left."""
+    assert show_plan(prepare(SWEEP | {"scheduler": RULE} | changes, halved.path), whole) == 0
+    shown = capsys.readouterr().out
+    for text in said:
+        assert text in shown
+
+
+def test_stopped_trials_wait_for_a_seed_that_is_added(halved, tmp_path):
+    shutil.copytree(halved.path, tmp_path / "run")
+    prepared = prepare(SWEEP | {"scheduler": RULE, "seeds": [0, 1, 2]}, tmp_path / "run")
+    plan = prepared.ledger.write_plan(prepared.opened()[0], prepared.sweep.text)
+    said = []
+    may = advance(prepared.ledger, plan, plan.specs.keys(), notify=said.append)
+    assert [*may.values()] == [1] * 4
+    assert {plan.specs[trial].seed for trial in may} == {2}
+    assert said == [
+        "6 trials that had been stopped wait at the same rung: others have yet to reach it."
+    ]
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
-from fsl_sweep.orchestrator.selection.stopping.decisions import Decisions, decide
+from fsl_sweep.orchestrator.selection.stopping.decisions import decide
 from fsl_sweep.orchestrator.text.printed import counted
 
 
@@ -33,13 +33,14 @@ def advance(
     Raises:
         MachineFailure: what is decided cannot be recorded.
     """
-    decisions = Decisions({}, {})
+    waiting: dict[str, int] = {}
+    reasons: dict[str, str] = {}
     if plan.scheduler is not None and not whole:
         histories = ledger.histories(plan, plan.main.id, plan.main.id, checked=False)
-        decisions = decide(plan, plan.scheduler, histories)
+        waiting, reasons = decide(plan, plan.scheduler, histories)
     going: list[PlannedTrial] = []
     for planned in {trial.id: trial for trial in plan.trials if trial.id in trials}.values():
-        storage, reason = ledger.trial(planned.id), decisions.stopped.get(planned.id)
+        storage, reason = ledger.trial(planned.id), reasons.get(planned.id)
         if reason is None:
             going.append(planned)
         elif (end := storage.read_end()) is None or end.retriable:
@@ -48,7 +49,7 @@ def advance(
             stopped(planned.id, end)
     for remark in _reopened(ledger, going):
         notify(remark)
-    until = {trial.id: decisions.until.get(trial.id, trial.spec.epochs) for trial in going}
+    until = {trial.id: waiting.get(trial.id, trial.spec.epochs) for trial in going}
     return {
         trial.id: until[trial.id]
         for trial in going

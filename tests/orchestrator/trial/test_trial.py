@@ -40,6 +40,8 @@ from fsl_sweep.orchestrator.records.spec import Fold
 from fsl_sweep.orchestrator.trial.training import Training
 from fsl_sweep.orchestrator.trial.trial import Trial
 
+pytestmark = pytest.mark.slow
+
 ADAM = {"name": "adam", "lr": 0.01, "weight_decay": 0.0, "clip_norm": 0.01}
 UNTRAINED = {"backbone": {"name": "identity"}, "optimizer": None, "schedule": [], "train": None}
 MAML = {"name": "maml", "way": 3, "inner_steps": 2, "inner_steps_test": 1, "batch_norm": "running"}

@@ -47,14 +47,10 @@ def stopped_at(plan: Plan, scheduler: Scheduler, grid: Sequence[TrialHistory]) -
     reached = {trial.trial: 0 for trial in grid}
     while True:
         shown = [revealed(trial, reached[trial.trial], None) for trial in grid]
-        decisions = decide(plan, scheduler, shown)
-        may = {
-            t: decisions.until.get(t, plan.specs[t].epochs)
-            for t in reached
-            if t not in decisions.stopped
-        }
+        until, stopped = decide(plan, scheduler, shown)
+        may = {t: until.get(t, plan.specs[t].epochs) for t in reached if t not in stopped}
         if all(reached[trial] == epoch for trial, epoch in may.items()):
-            return {trial: reached[trial] for trial in decisions.stopped}
+            return {trial: reached[trial] for trial in stopped}
         reached |= may
 
 

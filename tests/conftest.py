@@ -1,6 +1,7 @@
 import gc
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -31,11 +32,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Group a module's tests, so that they share its fixtures, and those that start Ray.
 
     Two of them at once would share the cores of the machine. They come first, then modules with
-    slow tests, so that no process is left with a long one.
+    slow tests, then those with many, so that at the end no process is left with a long one while
+    the others have nothing to do.
     """
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(str(item.path)))
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    sizes = Counter(item.path for item in items)
+    items.sort(key=lambda item: (item.path not in slow, -sizes[item.path]))
     items.sort(key=lambda item: item.get_closest_marker("xdist_group").args != ("ray",))

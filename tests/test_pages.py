@@ -24,6 +24,8 @@ from fsl_sweep.orchestrator.sweep import execute
 from fsl_sweep.orchestrator.sweepfile.grammar import SweepConfig
 from fsl_sweep.orchestrator.sweepfile.reading import load_sweep
 
+pytestmark = pytest.mark.slow
+
 INSTALLS = "installs from the package index, as `make test` did before this test ran"
 CLUSTER = "needs machines of a cluster"
 NOT_RUN = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
+from itertools import chain
 from typing import Any, ClassVar
 
 from fsl_sweep.orchestrator.records.search import Outcome
@@ -28,15 +29,15 @@ class SearcherContract:
 
     def test_proposes_values_of_every_axis(self) -> None:
         """Propose as many as are asked for, within their ranges, in every round."""
-        for seed in range(3):
-            for proposed in self._rounds(AXES, [8, 1, 5], seed):
-                for values in proposed:
-                    assert values.keys() == AXES.keys()
-                    assert all(axis.has(values[path]) for path, axis in AXES.items())
+        for axes, counts in ((AXES, [8, 1, 5]), (FEW, [4, 1, 1])):
+            for seed in range(3):
+                for values in chain(*self._rounds(axes, counts, seed)):
+                    assert values.keys() == axes.keys()
+                    assert all(axis.has(values[path]) for path, axis in axes.items())
 
     def test_repeats_nothing(self) -> None:
         """Propose each configuration once, all of them if there are few."""
-        for axes, counts in ((AXES, [8, 8, 8]), (FEW, [4, 1, 1])):
+        for axes, counts in ((AXES, [8, 8, 8]), (FEW, [4, 1, 1]), (FEW, [6])):
             known = [key(values) for each in self._rounds(axes, counts, 1) for values in each]
             assert len(known) == len(set(known)) == sum(counts)
 

@@ -9,7 +9,7 @@ from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.records.plan import Plan, PlannedTrial
 from fsl_sweep.orchestrator.records.spec import TrialSpec
-from fsl_sweep.orchestrator.selection.stopping.decisions import Decisions, decide
+from fsl_sweep.orchestrator.selection.stopping.decisions import decide
 from fsl_sweep.orchestrator.text.printed import counted
 
 
@@ -34,17 +34,17 @@ def advance(
     Raises:
         MachineFailure: what is decided cannot be recorded.
     """
-    decisions = _decided(ledger, plan, whole)
+    waiting, reasons = _decided(ledger, plan, whole)
     going: list[PlannedTrial] = []
     for planned in {trial.id: trial for trial in plan.trials if trial.id in trials}.values():
-        storage, reason = ledger.trial(planned.id), decisions.stopped.get(planned.id)
+        storage, reason = ledger.trial(planned.id), reasons.get(planned.id)
         if reason is None:
             going.append(planned)
         elif (end := storage.read_end()) is None or end.retriable:
             end = TrialEnd("stopped", reason, trained=max(storage.snapshots(), default=0))
             storage.end(end, plan.main.id)
             stopped(planned.id, end)
-    until = {trial.id: decisions.until.get(trial.id, trial.spec.epochs) for trial in going}
+    until = {trial.id: waiting.get(trial.id, trial.spec.epochs) for trial in going}
     for remark in _reopened(ledger, going, until):
         notify(remark)
     return {
@@ -67,15 +67,15 @@ def going_on(
 
     Those that wait at the rung where they were stopped are decided about again: none of these.
     """
-    decisions = _decided(ledger, plan, whole) if stopped else Decisions({}, {})
-    specs = {trial: plan.specs[trial] for trial in stopped.keys() - decisions.stopped.keys()}
-    until = decisions.until
+    until, again = _decided(ledger, plan, whole) if stopped else ({}, {})
+    specs = {trial: plan.specs[trial] for trial in stopped.keys() - again.keys()}
     return {t: spec for t, spec in specs.items() if until.get(t, spec.epochs) > stopped[t]}
 
 
-def _decided(ledger: Ledger, plan: Plan, whole: bool) -> Decisions:
+def _decided(ledger: Ledger, plan: Plan, whole: bool) -> tuple[dict[str, int], dict[str, str]]:
+    """Return which trials wait at a rung, and which are stopped, as of `decide`."""
     if plan.scheduler is None or whole:
-        return Decisions({}, {})
+        return {}, {}
     histories = ledger.histories(plan, plan.main.id, plan.main.id, checked=False)
     return decide(plan, plan.scheduler, histories)
 

@@ -6,7 +6,6 @@ and kills change nothing.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,26 +16,19 @@ from fsl_sweep.orchestrator.selection.stopping.curves import curves
 from fsl_sweep.orchestrator.selection.stopping.rules import Ruling, rule
 
 
-@dataclass(frozen=True)
-class Decisions:
-    """What is to be done with the trials of a plan. One that is in neither is trained to its end.
-
-    Attributes:
-        until: the trials that wait at a rung, and its epoch.
-        stopped: the trials that no method trains on, and why.
-    """
-
-    until: dict[str, int]
-    stopped: dict[str, str]
-
-
-def decide(plan: Plan, scheduler: Scheduler, histories: Iterable[TrialHistory]) -> Decisions:
+def decide(
+    plan: Plan, scheduler: Scheduler, histories: Iterable[TrialHistory]
+) -> tuple[dict[str, int], dict[str, str]]:
     """Decide about each trial of a plan; each round of a search is a contest of its own.
 
     Args:
         plan: the sweep.
         scheduler: how.
         histories: one for each planned trial, of the main protocol.
+
+    Returns:
+        The trials that wait at a rung, with its epoch; and those that no method trains on, with the
+        reason. One that is in neither is trained to its end.
     """
     rounds = {(trial.method, trial.configuration): trial.round for trial in plan.trials}
     contests: dict[tuple[str, int], dict[str, list[TrialHistory]]] = defaultdict(
@@ -56,7 +48,7 @@ def decide(plan: Plan, scheduler: Scheduler, histories: Iterable[TrialHistory]) 
                     stopped[trial.trial].append(reason)
     # A trial that two methods share goes as far as either wants it to.
     last = {trial: spec.epochs for trial, spec in plan.specs.items()}
-    return Decisions(
+    return (
         {
             trial: max(epochs)
             for trial, epochs in until.items()

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import time
 
 import made
@@ -14,10 +15,15 @@ from fsl_sweep.orchestrator.ledger.ledger import Ledger
 from fsl_sweep.orchestrator.upkeep.recording import locked
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    return finished(tmp_path_factory.mktemp("trained") / "run", TINY)
+
+
 @pytest.fixture
-def lagging(tmp_path):
+def lagging(trained, tmp_path):
     """A run that is active, with three trials that have no end: how long ago they were heard of."""
-    ledger = Ledger(finished(tmp_path / "run", TINY))
+    ledger = Ledger(shutil.copytree(trained, tmp_path / "run"))
     late, begun, waiting, *_ = ledger.planned().specs
     # Five minutes for each record, whatever it took.
     for trial in ledger.planned().specs:

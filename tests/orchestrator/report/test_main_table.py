@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,7 @@ def histories(
     ]
 
 
+@cache
 def several() -> BenchmarksReport:
     """One benchmark decides, one does not, one has two seeds, a lost one and lacks a method."""
     few = histories(2, 2, 0.05, ("R_R", "A&B"))

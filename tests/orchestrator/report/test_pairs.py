@@ -1,6 +1,7 @@
 """Of many methods only the pairs with the best are written, with the numbers that all have."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ INFO = RunInfo("made", "a" * 16, "f00d", ("last", "val"), ("val",))
 LISTS = ("differences", "comparisons")
 
 
+@cache
 def report(methods: int, every_pair: bool = False) -> Report:
     """Each method has two epochs, of which another one is the best by ValGen."""
     rng = np.random.default_rng(0)

@@ -22,6 +22,8 @@ from fsl_sweep.orchestrator.records.spec import BatchTraining, MetaStage, Optimi
 from fsl_sweep.orchestrator.trial.submission import SubmissionTraining
 from fsl_sweep.orchestrator.trial.training import Training, learning_rate, make_optimizer
 
+pytestmark = pytest.mark.slow
+
 TABLE_4 = [(0, 0.1), (20, 0.006), (40, 0.0012), (50, 0.00024)]
 STAGED = {**BATCHES, "meta": {**EPISODES, "epochs": 2}}
 RAGGED = {"way": "all", "shot": 1, "query": "rest", "tasks_per_batch": 4}

@@ -55,10 +55,10 @@ def run(plan, scheduler, curves, arrive):
     """Train as decided, where ``arrive`` picks those that come next; gives epochs and ends."""
     reached, ends, may = dict.fromkeys(plan.specs, 0), {}, [*plan.specs]
     while may:
-        decisions = decide(plan, scheduler, histories(plan, curves, reached, ends))
-        assert not decisions.until.keys() & decisions.stopped
-        ends |= {t: TrialEnd("stopped", why) for t, why in decisions.stopped.items()}
-        may = [t for t in reached if t not in ends and reached[t] < decisions.until.get(t, EPOCHS)]
+        until, stopped = decide(plan, scheduler, histories(plan, curves, reached, ends))
+        assert not until.keys() & stopped
+        ends |= {t: TrialEnd("stopped", why) for t, why in stopped.items()}
+        may = [t for t in reached if t not in ends and reached[t] < until.get(t, EPOCHS)]
         for name in arrive(may):
             reached[name] += 1
             if reached[name] == EPOCHS:
@@ -127,12 +127,11 @@ def test_what_diverged_or_used_up_its_time_is_compared_by_what_it_has():
             reached[t.id], ends[t.id] = 0, TrialEnd("diverged", "NaN")
         if t.configuration == second:
             ends[t.id] = TrialEnd("budget", "time")
-    decisions = decide(plan, HALVING, histories(plan, curves, reached, ends))
-    stopped = {t.configuration for t in plan.trials if t.id in decisions.stopped}
+    _, reasons = decide(plan, HALVING, histories(plan, curves, reached, ends))
+    stopped = {t.configuration for t in plan.trials if t.id in reasons}
     assert first in stopped
     assert second not in stopped
-    reasons = {decisions.stopped[t.id] for t in plan.trials if t.configuration == first}
-    (reason,) = reasons
+    (reason,) = {reasons[t.id] for t in plan.trials if t.configuration == first}
     assert "rank 7 of 7 by ValGen (diverged)" in reason
 
 
@@ -142,9 +141,9 @@ def test_a_failed_trial_holds_up_its_method_and_no_other():
     reached = {t.id: 1 for t in plan.trials}
     failed = plan.trials[0].id
     reached[failed], ends = 0, {failed: TrialEnd("failed", "no disk", retriable=True)}
-    decisions = decide(plan, HALVING, histories(plan, curves, reached, ends))
-    assert not decisions.stopped
-    assert {t.id for t in plan.trials if t.method == "M"} == {*decisions.until}
+    until, stopped = decide(plan, HALVING, histories(plan, curves, reached, ends))
+    assert not stopped
+    assert {t.id for t in plan.trials if t.method == "M"} == {*until}
 
 
 def test_a_trial_of_two_methods_goes_as_far_as_either_wants():

@@ -46,18 +46,21 @@ def _show_status(run: RunFolder) -> int:
     from fsl_sweep.orchestrator.ledger.ledger import Ledger
     from fsl_sweep.orchestrator.ledger.lock import holder_of
     from fsl_sweep.orchestrator.ledger.verify import check_outside_trials
-    from fsl_sweep.orchestrator.selection.completeness import searching
+    from fsl_sweep.orchestrator.records.search import searching
 
     ledger = Ledger(run)
     plan = ledger.planned()
-    histories = {h.trial: h for h in ledger.histories(plan)}.values()
+    whole = _whole(ledger, plan)
+    histories = _histories(ledger, plan, leave_out=whole)
     states = [_state(history, ledger) for history in histories]
-    counts = Counter(states)
+    counts = Counter({"done": len(whole)} if whole else {}) + Counter(states)
     lines = [line for each in zip(histories, states, strict=True) for line in _remarks(*each)]
     try:
         holder = holder_of(run)
         lines.insert(0, f"running now: {holder}" if holder else "no run is active")
-        lines += _stragglers(ledger, plan, histories) if holder else ()
+        if holder:
+            every = _histories(ledger, plan) if whole else histories
+            lines += _stragglers(ledger, plan, every)
     except RunFolderError as failure:
         lines.insert(0, str(failure))
     if left_out := ledger.unplanned(plan):
@@ -69,7 +72,8 @@ def _show_status(run: RunFolder) -> int:
     if left := searching(plan.proposed):
         say(one_line(f"{left} proposed so far"))
     say(", ".join(f"{number} {state}" for state, number in sorted(counts.items())))
-    say(one_line(_measured(ledger, plan, histories)))
+    recorded = sum(len(plan.specs[trial].recorded_epochs) for trial in whole)
+    say(one_line(_measured(ledger, plan, histories, recorded)))
     for line in lines:
         say(one_line(line))
     ended = sum(counts[outcome] for outcome in ("done", "budget", "diverged", "stopped"))
@@ -77,6 +81,31 @@ def _show_status(run: RunFolder) -> int:
         so_far = "" if ended == len(plan.specs) and not left else " so far"
         say(f"report{so_far}: `{report_command(run)}`")
     return 0 if ended == len(plan.specs) and not left else 1
+
+
+def _whole(ledger: "Ledger", plan: "Plan") -> Collection[str]:
+    """Return trials of a large run of whose end alone it is known that nothing is lacking."""
+    from fsl_sweep.orchestrator.ledger.ledger import CHECKED
+
+    if len(plan.trials) <= CHECKED or plan.records_answers:
+        return ()
+    return {t for t, spec in plan.specs.items() if ledger.trial(t).whole(spec, plan.main.id)}
+
+
+def _histories(
+    ledger: "Ledger", plan: "Plan", leave_out: Collection[str] = ()
+) -> Collection["TrialHistory"]:
+    """Read each of the other trials once; in a large run, no file of all its snapshots."""
+    from fsl_sweep.orchestrator.ledger.ledger import CHECKED
+
+    main, many = plan.main.id, len(plan.trials) > CHECKED
+    histories: dict[str, TrialHistory] = {}
+    for planned in plan.trials:
+        if planned.id not in leave_out:
+            storage = ledger.trial(planned.id)
+            unread = many and storage.compacted(main)
+            histories[planned.id] = storage.history(planned, main, checked=not unread)
+    return histories.values()
 
 
 def _remarks(history: "TrialHistory", state: str) -> Iterator[str]:
@@ -141,20 +170,27 @@ def _state(history: "TrialHistory", ledger: "Ledger") -> str:
     return history.end.status if whole else "not measured"
 
 
-def _measured(ledger: "Ledger", plan: "Plan", histories: Collection["TrialHistory"]) -> str:
+def _measured(
+    ledger: "Ledger", plan: "Plan", histories: Collection["TrialHistory"], whole: int
+) -> str:
     """``measured: main 12 of 12 snapshots; 5-shot 10 of 12``.
 
-    Under the main protocol of all that are recorded; under others of those that they ask for.
+    Under the main protocol of all that are recorded, of these trials and ``whole`` of others;
+    under others of those that they ask for.
     """
-    from fsl_sweep.orchestrator.selection.chosen import wanted
-
-    total = sum(len(history.epochs) for history in histories)
+    total = whole + sum(len(history.epochs) for history in histories)
     main, answers = plan.main.id, plan.records_answers
     left = sum(
-        len(ledger.trial(h.trial).to_measure(main, h.epochs.tolist(), answers)) for h in histories
+        len(ledger.trial(h.trial).to_measure(main, h.epochs.tolist(), answers))
+        if answers
+        else h.unmeasured
+        for h in histories
     )
     shown = [f"{plan.main.name} {total - left} of {counted(total, 'snapshot')}"]
     for protocol in plan.protocols[1:]:
+        # Here, because it loads SciPy, which takes longer than reading a thousand ends.
+        from fsl_sweep.orchestrator.selection.chosen import wanted
+
         epochs = wanted(ledger, plan, protocol.snapshots)
         total = sum(map(len, epochs.values()))
         left = sum(

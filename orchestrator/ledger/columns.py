@@ -77,9 +77,9 @@ class Measured(NamedTuple):
 
     def at(self, epochs: Collection[int]) -> "Measured":
         """Return what was measured of these epochs."""
-        rows = np.isin(self.epochs, [*epochs])
-        if rows.all():
+        if self.epochs.tolist() == [*epochs]:
             return self
+        rows = np.isin(self.epochs, [*epochs])
         return self._replace(
             epochs=self.epochs[rows],
             means={key: means[rows] for key, means in self.means.items()},

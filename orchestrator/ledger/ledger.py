@@ -46,6 +46,9 @@ from fsl_sweep.orchestrator.text.printed import counted
 RETRIED = "retried"
 """The folder of records that were set aside; nothing reads or removes them."""
 
+CHECKED = 200
+"""Trials of which every file is compared with its checksum; of more, those that must be read."""
+
 COME_BACK = (
     "they stay on disk, and come back when the sweep is run with the file and the --set that "
     "planned them"

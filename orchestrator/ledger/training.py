@@ -61,15 +61,16 @@ class Training(NamedTuple):
         Epochs beyond are not read. What ended there does not concern it; what was done after fewer
         has not ended.
         """
-        expected, end = spec.recorded_epochs, self.end
-        rows = np.isin([*self.weights], expected)
+        expected, end, curves = spec.recorded_epochs, self.end, self.curves
         weights = {epoch: self.weights[epoch] for epoch in expected if epoch in self.weights}
         whole = [*weights] == expected
+        if len(weights) < len(self.weights):  # for most there is nothing beyond
+            rows = np.isin([*self.weights], expected)
+            curves = {name: values[rows] for name, values in curves.items()}
         if end is not None and end.status == "done":
             end = end if whole else None
         elif end is not None and not end.retriable and spec.epochs <= (end.trained or 0):
             end = TrialEnd("done") if whole else None
-        curves = {name: values[rows] for name, values in self.curves.items()}
         return self._replace(end=end, weights=weights, curves=curves)
 
 

@@ -19,6 +19,7 @@ from fsl_sweep.orchestrator.ledger import columns
 from fsl_sweep.orchestrator.ledger.measured import (
     MEASURED,
     Measurements,
+    compacted_name,
     measured_name,
     numbers,
 )
@@ -214,6 +215,23 @@ class TrialLedger:
     def read_end(self) -> TrialEnd | None:
         """Return how the trial ended; None if it has not, or its end or epochs are damaged."""
         return self._content().end
+
+    def whole(self, spec: TrialSpec, protocol: str) -> bool:
+        """Return whether it is done, each planned epoch recorded, and all measured in one file.
+
+        It reads nothing but the end, and whether the file is there: so many can be asked at once.
+        """
+        with suppress(Damaged, KeyError, TypeError):
+            plain = self.folder.read_json(END) or {}
+            if plain["status"] == "done" and plain["epochs"]["epoch"] == spec.recorded_epochs:
+                return protocol in plain["measured"] and self.compacted(protocol)
+        return False
+
+    def compacted(self, protocol: str) -> bool:
+        """Return whether there is a file of what was measured of all its snapshots."""
+        with suppress(Damaged):  # a link above it
+            return self.folder.size(compacted_name(protocol)) > 0
+        return False
 
     def planned_part(self, spec: TrialSpec) -> Training:
         """Read what it recorded of as many epochs as are planned, as of `Training.up_to`."""

@@ -73,11 +73,13 @@ class PlannedTrial:
             ValueError: its id, which is the name of a folder, or its configuration is of no kind.
         """
         canonical = self.spec.canonical()
-        known = {"id": ids_of(canonical), "configuration": configurations_of(canonical)}
-        for key, ids in known.items():
-            if (recorded := getattr(self, key)) not in ids:
-                raise ValueError(f"{key}: {recorded!r} is not that of its spec")
-        if self.id == known["id"][0]:
+        ids = ids_of(canonical)
+        current = self.id == next(ids)
+        known = {"id": current or self.id in ids}
+        known["configuration"] = self.configuration in configurations_of(canonical)
+        for key in (key for key, right in known.items() if not right):
+            raise ValueError(f"{key}: {getattr(self, key)!r} is not that of its spec")
+        if current:
             return self
         return replace(self.formerly, configuration=self.configuration)
 

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 
 from fsl_sweep.orchestrator.records.model import Count, Model, Text
 from fsl_sweep.orchestrator.records.scheduler import StoppingMetric
+from fsl_sweep.orchestrator.text.printed import counted
 
 Values = Mapping[str, Any]
 """The values of a configuration's axes, by dotted path."""
@@ -114,3 +115,12 @@ class Proposals:
 @cache
 def _adapter() -> TypeAdapter[Proposals]:
     return TypeAdapter(Proposals)
+
+
+def searching(proposed: Mapping[str, tuple[int, int]]) -> str:
+    """Say of which methods a search has not proposed all configurations yet, and how many."""
+    return ", ".join(
+        f"{count} of {counted(total, 'configuration')} of {method}"
+        for method, (count, total) in proposed.items()
+        if count < total
+    )

@@ -1,6 +1,6 @@
 """The resolved specification of a trial: its training. Its id is the hash of ``TrialSpec``."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -259,16 +259,17 @@ def identity(canonical: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in canonical.items() if staged or key != "epochs"}
 
 
-def ids_of(canonical: Mapping[str, Any]) -> tuple[str, str]:
-    """Return a trial's id, of its plain data, and the id that former versions gave it."""
-    return digest(identity(canonical)), digest(canonical)
+def ids_of(canonical: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a trial's id, of its plain data, then the id that former versions gave it."""
+    yield digest(identity(canonical))
+    yield digest(canonical)
 
 
 def configuration_of(canonical: Mapping[str, Any]) -> str:
     """Return the id of the hyperparameter configuration of a trial's plain data."""
-    return configurations_of(canonical)[0]
+    return next(configurations_of(canonical))
 
 
-def configurations_of(canonical: Mapping[str, Any]) -> tuple[str, str]:
-    """Return as ``ids_of`` the ids of the hyperparameter configuration."""
+def configurations_of(canonical: Mapping[str, Any]) -> Iterator[str]:
+    """Yield as ``ids_of`` the ids of the hyperparameter configuration."""
     return ids_of({k: v for k, v in canonical.items() if k not in ("seed", "fold")})

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from fsl_sweep.orchestrator.errors import Damaged, RunFolderError
-from fsl_sweep.orchestrator.ledger.ledger import Ledger, tasks_folder
+from fsl_sweep.orchestrator.ledger.ledger import CHECKED, Ledger, tasks_folder
 from fsl_sweep.orchestrator.ledger.trial_ledger import TrialLedger
 from fsl_sweep.orchestrator.records.measures import SCORE_KEYS, Measure, ScoreKey, TrialHistory
 from fsl_sweep.orchestrator.records.protocol import PlannedProtocol
@@ -18,9 +18,6 @@ from fsl_sweep.orchestrator.replay.source import (
     SourceInfo,
     TrialIds,
 )
-
-CHECKED = 200
-"""Trials of which a report compares every file with its checksum; of more, those that it reads."""
 
 
 @final

@@ -11,6 +11,7 @@ from typing import Any, final
 
 from fsl_sweep.orchestrator.records.measures import TrialHistory
 from fsl_sweep.orchestrator.records.scheduler import Scheduler
+from fsl_sweep.orchestrator.records.search import searching
 from fsl_sweep.orchestrator.selection.results import LeftOut
 from fsl_sweep.orchestrator.text.printed import counted
 
@@ -269,15 +270,6 @@ class Completeness:
     def searching(self) -> str:
         """Say ``8 of 48 configurations of PN`` are proposed so far; empty where all are."""
         return searching(self.proposed)
-
-
-def searching(proposed: Mapping[str, tuple[int, int]]) -> str:
-    """Say of which methods a search has not proposed all configurations yet, and how many."""
-    return ", ".join(
-        f"{count} of {counted(total, 'configuration')} of {method}"
-        for method, (count, total) in proposed.items()
-        if count < total
-    )
 
 
 def completeness_of(

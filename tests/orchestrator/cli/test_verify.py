@@ -13,8 +13,9 @@ import pytest
 from commands import TINY
 from made import FIVE_SHOT, MAIN_ID, flip, forge, record
 
+from fsl_sweep.orchestrator.ledger import measured
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
-from fsl_sweep.orchestrator.ledger.measured import answers_name
+from fsl_sweep.orchestrator.ledger.measured import answers_name, compacted_name
 from fsl_sweep.orchestrator.records.measures import TaskScores
 
 FIVE = f"measured/{FIVE_SHOT.id}.parquet"
@@ -135,14 +136,32 @@ HARMS = {
     "an end of wrong types": partial(ended, {"status": 3, "reason": "", "retriable": False}),
     "an end of no records": partial(ended, {"status": "done", "records": [1]}),
 }
+LARGE = "fsl_sweep.orchestrator.ledger.ledger.CHECKED"
 HARMS = {name.replace(MAIN_ID, "MAIN").replace(FIVE, "FIVE"): harm for name, harm in HARMS.items()}
 
 
+def test_status_of_a_large_run_does_not_open_what_ended_trials_measured(run, said, monkeypatch):
+    opened, parquet, usual = set[str](), measured._parquet, said("status run")
+    monkeypatch.setattr(LARGE, 0)
+    monkeypatch.setattr(
+        measured,
+        "_parquet",
+        lambda folder, name, *of: opened.add(name) or parquet(folder, name, *of),
+    )
+    assert said("status run") == usual
+    assert opened == {FIVE}  # of another protocol
+    at(run, True, compacted_name(MAIN_ID)).unlink()
+    assert "1 damaged" in said("status run")
+
+
 @pytest.mark.parametrize("harm", HARMS)
-def test_what_is_said_of(run, said, harm, snapshot):
+def test_what_is_said_of(run, said, harm, snapshot, monkeypatch):
     HARMS[harm](run)
     before = hostile.state(run)
     text = said("verify run", "status run", "report run --bootstrap 0")
+    monkeypatch.setattr(LARGE, 0)
+    # Of a large run it is not said what only reading all measurements shows.
+    assert text.startswith(said("verify run", "status run")) or "MAIN.parquet" in harm
     assert hostile.state(run) == before
     if harm.startswith("flip"):  # which bit of a text it is may change
         text = re.sub(r"it is not valid JSON|its checksum does not match", "it is damaged", text)

@@ -5,12 +5,18 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # One thread a process: with pytest-xdist there is a process a core.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # No test leaves features beside the prepared data of whoever runs it.
 os.environ.setdefault("FSL_SWEEP_FEATURE_CACHE", "0")
+
+# The same examples each time, however slow the machine; `--hypothesis-profile=default
+# --hypothesis-seed=1` draws others.
+settings.register_profile("suite", derandomize=True, deadline=None)
+settings.load_profile("suite")
 
 # Garbage is looked for less often: of four thousand tests that takes a twentieth of the time.
 gc.set_threshold(10_000)

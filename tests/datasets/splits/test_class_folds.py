@@ -104,7 +104,7 @@ def test_folds_of_superclasses_are_near_the_best_balance(sizes, folds, seed):
     # Graham's bound on filling the emptiest first with the largest first, against every deal.
     ways = np.array([*product(range(folds), repeat=len(sizes))])
     best = np.max([(ways == fold) @ sizes for fold in range(folds)], axis=0).min()
-    assert filled.max() <= (4 / 3 - 1 / (3 * folds)) * best
+    assert 3 * folds * filled.max() <= (4 * folds - 1) * best  # in integers: the bound is reached
 
 
 def test_what_cannot_be_folded_is_refused(refused, snapshot):

@@ -194,6 +194,7 @@ class _Jobs:
     stall: float | None = None
     whole: bool = False
     ran: list[str] = field(default_factory=list)
+    tried: set[tuple[str, int]] = field(default_factory=set)
 
     def all(
         self, prepared: Prepared, benchmarks: Mapping[str, Benchmark], pending: Sequence[str]
@@ -231,7 +232,6 @@ class _Jobs:
 
     def train(self, pending: Sequence[str], chosen: Collection[str]) -> None:
         """Train the chosen trials, of which these are pending: rung by rung with a scheduler."""
-        tried: set[tuple[str, int]] = set()
         ends = _Ends(self.ledger, self.plan, self.plan.kept_while_training == "chosen", self.notify)
         waiting = [trial for trial in self.ledger.pending(self.plan) if trial in chosen]
         with self.following(self.plan, waiting or pending, None) as listeners:
@@ -241,11 +241,14 @@ class _Jobs:
                 for listener in heard:
                     listener.ended(trial, end)
 
-            while may := advance(self.ledger, self.plan, chosen, self.whole, stopped, self.notify):
-                if may.items() <= tried:
+            while True:
+                may = advance(self.ledger, self.plan, chosen, self.whole, stopped, self.notify)
+                # What failed has used up its attempts; other methods go on without it.
+                untried = {trial: e for trial, e in may.items() if (trial, e) not in self.tried}
+                if not untried:
                     break
-                self._on_ray([*may], heard, until=may)
-                tried |= may.items()
+                self._on_ray([*untried], heard, until=untried)
+                self.tried |= untried.items()
                 if self.plan.scheduler is None or self.whole:
                     break
 

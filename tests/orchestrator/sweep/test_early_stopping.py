@@ -6,9 +6,10 @@ import pytest
 import yaml
 from commands import TINY, WithoutRay, finished, started
 
-from fsl_sweep import load_run
+from fsl_sweep import load_run, run_sweep
 from fsl_sweep.orchestrator.cli import invoke
 from fsl_sweep.orchestrator.ledger.ledger import Ledger
+from fsl_sweep.orchestrator.records.measures import TrialEnd
 from fsl_sweep.orchestrator.report import to_json
 from fsl_sweep.orchestrator.sweep import execute
 
@@ -45,3 +46,26 @@ def test_a_run_stops_what_one_process_stops_and_complete_trains_the_rest(tmp_pat
     assert invoke([*command, "--complete"]) == 0
     assert {end.status for end in ends(tmp_path / "run").values()} == {"done"}
     assert report(tmp_path / "run") == report(grid)
+
+
+def test_a_trial_that_failed_is_not_run_again_while_other_methods_go_on(tmp_path, monkeypatch):
+    failing, attempts = [], []
+
+    class Failing(WithoutRay):
+        def run(self, job, listeners):
+            failing[:] = failing or [job.plan.trials[0].id]
+            attempts.extend(trial for trial in job.trials if trial in failing)
+            for trial in failing:
+                Ledger(job.run).trial(trial).end(
+                    TrialEnd("failed", "as made", retriable=True), job.plan.main.id
+                )
+            others = tuple(trial for trial in job.trials if trial not in failing)
+            super().run(job._replace(trials=others), listeners)
+
+    monkeypatch.setattr(execute, "RayProcess", Failing)
+    run_sweep(yaml.safe_load(TINY) | {"scheduler": RULE}, tmp_path / "run")
+    assert attempts == failing
+    plan, outcome = Ledger(tmp_path / "run").planned(), ends(tmp_path / "run")
+    assert {outcome[t.id].status for t in plan.trials if t.method == "RR"} == {"done", "stopped"}
+    waits = [t.id for t in plan.trials if t.method == "PN" and t.id not in failing]
+    assert [outcome[trial] for trial in waits] == [None] * 3
